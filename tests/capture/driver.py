@@ -44,19 +44,31 @@ def make_tree(root: Path) -> None:
         file.truncate(1 << 20)
         file.seek(1 << 20)
         file.write(b"x\n")
+    (root / "zeros").write_bytes(bytes(100_000) + b"end\n")
+    (root / "secret").write_bytes(b"not for reading\n" * 9)
+    (root / "shut").mkdir()
+    (root / "shut/in").write_bytes(b"in\n")
     (root / "l").symlink_to("g")
     (root / "dang").symlink_to("nowhere")
     (root / "ld").symlink_to("docs")
     (root / "g2").hardlink_to(root / "g")
     os.mkfifo(root / "pipe")
-    os.setxattr(root / "g", "user.k", b"v")
+    for name in ("g", "secret", "shut"):
+        os.setxattr(root / name, "user.k", b"v")
     subprocess.run(["bash", "-c", f"{_GIT} && git add docs g && git commit -qm one"], cwd=root, check=True)
+    (root / ".git/info/exclude").write_text("secret\nshut\n")
     (root / "docs/1.md").write_bytes(b"doc 1\nchanged\n")
     (root / "a/f").chmod(0o600)
     (root / "ro").chmod(0o444)
     (root / "c").chmod(0o555)
     for name in ("a/f", "g", "a"):
         os.utime(root / name, ns=(1_577_836_800_123_456_789, 1_577_836_800_123_456_789))
+
+
+def lock_tree(root: Path) -> None:
+    """Take the rights to read some of it from everyone: only its owner gets them back."""
+    (root / "secret").chmod(0)
+    (root / "shut").chmod(0o300)
 
 
 def call(*words: str) -> tuple[int, str]:
@@ -75,10 +87,13 @@ def find_command(name: str) -> list[str]:
 
 def try_command(base: Path, template: Path, command: Sequence[str]) -> dict[str, Any]:
     """Run one command in a copy of the template, undo it, redo it; return what is wrong."""
-    shutil.rmtree(base, ignore_errors=True)
+    if base.exists():
+        subprocess.run(["chmod", "-R", "u+rwx", str(base)], check=False, capture_output=True)
+        shutil.rmtree(base)
     base.mkdir()
     root, state, report = base / "t", base / "state", base / "report.json"
     subprocess.run(["cp", "-a", str(template), str(root)], check=True)
+    lock_tree(root)
     before, where = take_fingerprint(root), ("--root", str(root), "--state-dir", str(state))
     os.chdir(root)
     code, said = call("run", *where, "--report", str(report), "--", *command)

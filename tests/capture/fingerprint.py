@@ -3,6 +3,8 @@
 import hashlib
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,37 @@ def take_fingerprint(root: Path) -> Fingerprint:
     found: Fingerprint = {}
     groups: dict[int, list[str]] = {}
     top = os.fsencode(root)
-    for directory, folders, files in os.walk(top):
-        for name in (b"", *folders, *files):
-            path = b"%b/%b" % (directory, name) if name else directory
-            key = os.fsdecode(os.path.relpath(path, top))
-            if not key.startswith(".git/objects"):
-                found[key] = _look_at(path, key, groups)
+    _look_below(top, top, found, groups)
     for keys in groups.values():
         for key in keys:
             found[key].append(sorted(keys))
     return found
+
+
+def _look_below(top: bytes, path: bytes, found: Fingerprint, groups: dict[int, list[str]]) -> None:
+    key = os.fsdecode(os.path.relpath(path, top))
+    if key.startswith(".git/objects"):
+        return
+    found[key] = _look_at(path, key, groups)
+    if stat.S_ISDIR(os.lstat(path).st_mode):
+        with _readable(path):
+            for name in os.listdir(path):  # noqa: PTH208 - bytes
+                _look_below(top, b"%b/%b" % (path, name), found, groups)
+
+
+@contextmanager
+def _readable(path: bytes) -> Generator[None]:
+    """Let the test look where modes forbid it: what is there must not be lost either."""
+    mode = stat.S_IMODE(os.lstat(path).st_mode)
+    needed = 0o500 if os.path.isdir(path) else 0o400  # noqa: PTH112 - bytes
+    if os.geteuid() != os.lstat(path).st_uid or mode & needed == needed:
+        yield
+        return
+    os.chmod(path, mode | needed)  # noqa: PTH101 - bytes
+    try:
+        yield
+    finally:
+        os.chmod(path, mode)  # noqa: PTH101 - bytes
 
 
 def _look_at(path: bytes, key: str, groups: dict[int, list[str]]) -> list[Any]:
@@ -35,13 +58,14 @@ def _look_at(path: bytes, key: str, groups: dict[int, list[str]]) -> list[Any]:
         facts += [_hash_of(path), status.st_size, status.st_blocks * 512 < status.st_size]
         if status.st_nlink > 1:
             groups.setdefault(status.st_ino, []).append(key)
-    names = [name for name in sorted(os.listxattr(path)) if not name.startswith("security.selinux")]
-    return [*facts, [[name, os.getxattr(path, name).hex()] for name in names]]
+    with _readable(path):
+        names = [name for name in sorted(os.listxattr(path)) if not name.startswith("security.selinux")]
+        return [*facts, [[name, os.getxattr(path, name).hex()] for name in names]]
 
 
 def _hash_of(path: bytes) -> str:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - bytes
+        with _readable(path), open(path, "rb") as file:  # noqa: PTH123 - bytes
             return hashlib.sha256(file.read()).hexdigest()
     except PermissionError:
         return "unreadable"

@@ -73,6 +73,9 @@ _FILES = (
     "sparse",
 )
 _OTHERS = ("l", "dang", "ld", "pipe", "a", "a/b", "c", "docs", "docs/x")
+_LOCKED_FILES = ("secret", "shut/in")
+_LOCKED_FROM = 1000
+"""Programs from this seed on also use what may not be read."""
 _NEW = ("n1", "n2", "a/n3", "docs/n4", "new", "new/n5", "new/deep/n6", "c/n7")
 
 
@@ -81,6 +84,10 @@ class _Writer:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
+        is_late = seed >= _LOCKED_FROM
+        self._files = (*_FILES, *_LOCKED_FILES) if is_late else _FILES
+        self._others = (*_OTHERS, "shut") if is_late else _OTHERS
+        self._modes = ("600", "644", "755", "777", "000", "200") if is_late else ("600", "644", "755", "777")
         self._operations: tuple[Callable[[], str], ...] = (
             self._write,
             self._append,
@@ -119,10 +126,10 @@ class _Writer:
         return self._random.choice(self._operations)()
 
     def _file(self) -> str:
-        return repr(self._random.choice((*_FILES, *_NEW)))
+        return repr(self._random.choice((*self._files, *_NEW)))
 
     def _any(self) -> str:
-        return repr(self._random.choice((*_FILES, *_NEW, *_OTHERS)))
+        return repr(self._random.choice((*self._files, *_NEW, *self._others)))
 
     def _data(self) -> str:
         size = self._random.choice((0, 1, 5, 5, 100, 5000))
@@ -163,7 +170,7 @@ class _Writer:
         return f"os.rmdir({self._any()})"
 
     def _chmod(self) -> str:
-        return f"chmod({self._any()}, 0o{self._random.choice((600, 644, 755, 777))})"
+        return f"chmod({self._any()}, 0o{self._random.choice(self._modes)})"
 
     def _set_time(self) -> str:
         moment = self._random.randrange(1_000_000_000) * 1_000_000_007

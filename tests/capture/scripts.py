@@ -54,9 +54,30 @@ CORE: dict[str, str] = {
     ),
     "a descriptor of the shell": "exec 3>>g; echo three >&3; exec 3>&-; exec 4<>crlf.txt; printf Z >&4",
     "another directory": "cd docs/x; rm y; cd ..; rm -rf x; cd ../a; mv f ../docs/f",
+    "exchange two directories and write": (
+        "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'docs', -100, b'a', 2)\";"
+        "echo more >> a/1.md; echo new > docs/new; rm docs/f"
+    ),
+    "holes are filled": "cp --sparse=never sparse x; mv x sparse",
+    "holes are dug": "fallocate -d zeros",
     "a process that fails half way": "rm a/f; false; echo x >> g; exit 7",
 }
 """These run in every test run."""
+
+LOCKED: dict[str, str] = {
+    "a file that is not for reading gets another mode": "chmod 600 secret",
+    "a file that is not for reading is moved": "mv secret aside; mv a elsewhere",
+    "a file that is not for reading is written": "chmod 600 secret; echo more >> secret; chmod 200 secret",
+    "a file that is not for reading goes": "rm -f secret",
+    "files become unreadable": "chmod 0 crlf.txt big g; echo more >> docs/1.md; chmod 0 docs/1.md",
+    "a new file is not for reading": "echo new > n; chmod 0 n; ln n n2",
+    "a directory that cannot be listed is moved": "mv shut open; rm open/in",
+    "a directory that cannot be entered is moved and opened": "chmod 0 docs; mv docs x; chmod 700 x; rm x/1.md",
+    "a directory is shut": "echo more >> docs/1.md; rm docs/2.md; chmod 0 docs",
+    "a directory is opened": "chmod 700 shut; echo new > shut/new; rm shut/in; chmod 500 shut",
+    "a new directory is shut": "mkdir n; echo new > n/new; chmod 0 n",
+}
+"""What the owner of a file may do although its mode keeps the owner out: these matter to those without privileges."""
 
 _OBJECTS = (
     "g",
@@ -104,4 +125,4 @@ def all_scripts() -> dict[str, str]:
         for deed, line in _DEEDS.items()
         for one in _OBJECTS
     }
-    return CORE | made
+    return CORE | LOCKED | made

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from capture.scripts import CORE, all_scripts
+from capture.scripts import CORE, LOCKED, all_scripts
 from spec.marks import requirement
 from surehold.capture.filter import can_listen
 
@@ -39,8 +39,9 @@ def run_scripts(base: Path, names: list[str], *, unprivileged: bool) -> list[dic
 def test_a_command_is_taken_back_and_made_again_exactly(
     tmp_path: Path, unprivileged: bool, count: Callable[[str, int], None]
 ) -> None:
-    every = list(all_scripts() if _SOAK else CORE)
-    names = every if _SOAK else every[unprivileged::2]  # each of them once, as one user or as the other
+    names = list(all_scripts())
+    if not _SOAK:  # each of them once, as one user or as the other
+        names = [*list(CORE)[unprivileged::2], *(LOCKED if unprivileged else ())]
 
     results = run_scripts(tmp_path, names, unprivileged=unprivileged)
 
@@ -57,7 +58,7 @@ def test_a_command_is_taken_back_and_made_again_exactly(
 def test_a_random_program_is_taken_back_and_made_again_exactly(
     tmp_path: Path, unprivileged: bool, count: Callable[[str, int], None]
 ) -> None:
-    every = range(300) if _SOAK else (*_FOUND_SEEDS, *range(1000, 1004))
+    every = (*range(250), *range(1000, 1250)) if _SOAK else (*_FOUND_SEEDS, *range(1000, 1004))
     seeds = [str(seed) for seed in (every if _SOAK else every[unprivileged::2])]
 
     results = run_scripts(tmp_path, seeds, unprivileged=unprivileged)

@@ -87,7 +87,7 @@ def test_what_is_left_running_is_recorded_into_the_same_change(desk: RunDesk, tm
     done = desk.run(f"rm a.txt; (read x < {gate}; echo late > late.txt) >/dev/null 2>&1 &", "--wait", "0")
 
     report = desk.read_report()
-    assert (done.returncode, bool(report["running"])) == (0, True)
+    assert (done.returncode, bool(report["running"]), report["complete"]) == (0, True, False)
     with (
         open_workspace(desk.root, settings=desk.settings()) as workspace,
         pytest.raises(InvalidArgument, match="still runs"),

@@ -1,5 +1,6 @@
 """An agent edits through our tools while a command changes the same files."""
 
+import json
 import stat
 
 import pytest
@@ -9,6 +10,7 @@ from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
 from surehold import open_workspace
 from surehold.capture.filter import can_listen
+from surehold.workspace.past.blame import blame_file
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
@@ -74,6 +76,44 @@ def test_what_a_command_did_on_both_sides_of_an_edit_is_named_and_the_later_part
     assert (desk.root / "a.txt").read_text() == "ONE\nearly\n"
 
 
+@requirement("run:together:attributed", "run:together:undone_alone")
+def test_what_a_command_wrote_before_an_edit_of_the_same_file_is_its_own_and_undone_alone(desk: RunDesk) -> None:
+    here, there = desk.make_gates("here", "there")
+    program = desk.start(
+        f"echo early >> a.txt; echo > {here}; read x < {there}; echo late >> a.txt", "--agent", "shell"
+    )
+    here.read_bytes()
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.session(agent="me").edit("a.txt", ("one", "ONE"))
+        there.write_text("go\n")
+        assert program.wait() == 0
+
+        assert [line.entry and line.entry.call.agent for line in blame_file(workspace, "a.txt")] == [
+            "me",
+            "shell",
+            "shell",
+        ]
+        workspace.undo(agent="shell")
+    assert (desk.root / "a.txt").read_text() == "ONE\n"
+
+
+@requirement("run:together:attributed", "run:together:undone_alone")
+def test_of_two_commands_that_append_in_turns_each_has_its_own_lines(desk: RunDesk) -> None:
+    reached, go_on = desk.make_gates("reached", "go_on")
+    other = desk.start(f"echo other >> a.txt; echo > {reached}; cat {go_on}; echo more >> a.txt", "--agent", "other")
+    reached.read_text()
+
+    desk.run("echo mine >> a.txt", "--agent", "mine")
+    go_on.write_text("")
+    other.wait()
+
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        authors = [line.entry.call.agent if line.entry else "" for line in blame_file(workspace, "a.txt")]
+        assert authors == ["", "other", "mine", "other"]
+        workspace.undo(agent="other")
+    assert (desk.root / "a.txt").read_text() == "one\nmine\n"
+
+
 @requirement("run:undo:exact")
 def test_a_deleted_file_and_a_command_are_undone_together_although_the_directory_is_gone(desk: RunDesk) -> None:
     with open_workspace(desk.root, settings=desk.settings()) as workspace:
@@ -86,3 +126,21 @@ def test_a_deleted_file_and_a_command_are_undone_together_although_the_directory
     assert (desk.root / "sub/b.txt").read_text() == "two\n"
     assert (desk.root / "a.txt").read_text() == "one\n"
     assert stat.S_IMODE((desk.root / "sub").stat().st_mode) == stat.S_IMODE(desk.root.stat().st_mode)
+
+
+@requirement("run:report:complete")
+def test_a_path_that_two_commands_change_at_once_is_named_by_both(desk: RunDesk) -> None:
+    reached, go_on = desk.make_gates("reached", "go_on")
+    other = desk.start(f"echo other >> a.txt; echo > {reached}; cat {go_on}; echo more >> a.txt")
+    reached.read_text()
+    first = desk.report.with_name("first.json")
+
+    desk.run("echo mine >> a.txt; echo mine >> sub/b.txt", "--report", str(first))
+    go_on.write_text("")
+    other.wait()
+
+    mine, theirs = json.loads(first.read_text()), desk.read_report()
+    assert [one["path"] for one in mine["not_kept"]] == ["a.txt"]
+    assert theirs["change_id"] in mine["not_kept"][0]["why"]
+    assert [one["path"] for one in theirs["not_kept"]] == ["a.txt"]
+    assert (mine["complete"], theirs["complete"]) == (False, False)

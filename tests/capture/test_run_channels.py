@@ -1,6 +1,7 @@
 """Where the guard of `surehold run` finds a person: on a review page, at the client of an MCP server, in an editor, by a program."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -214,8 +215,8 @@ def test_a_server_that_was_killed_is_forgotten_and_the_answer_is_no(desk: RunDes
     fill(desk, 9)
     folder = desk.state / "questions"
     folder.mkdir(parents=True)
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(folder / "1.0.page"))
+    with socket.socket(socket.AF_UNIX) as dead, contextlib.chdir(folder):
+        dead.bind("1.0.page")  # the path of the directory may be too long for an address
 
     running = start_alone(desk, "rm f*", "--guard", "4")
     _, said = running.communicate()
@@ -327,9 +328,42 @@ def test_to_cancel_an_awaited_command_ends_it_and_records_what_it_did(desk: RunD
             running = asyncio.ensure_future(workspace.run(["sh", "-c", f"rm a.txt; echo > {gate}; exec sleep 600"]))
             await asyncio.to_thread(gate.read_bytes)
             running.cancel()
-            with pytest.raises(asyncio.CancelledError):
+            with pytest.raises(asyncio.CancelledError) as cancelled:
                 await running
             (change,) = await workspace.changes()
+            assert cancelled.value.__notes__ == [f"The command was ended; what it did is change {change.id}."]
             assert (change.entries[0].change.path, change.entries[0].call.exit_code) == ("a.txt", 128 + signal.SIGTERM)
 
     asyncio.run(scenario())
+
+
+@requirement("run:library:awaitable")
+def test_to_cancel_ends_everything_that_the_command_started(desk: RunDesk) -> None:
+    (gate,) = desk.make_gates("gate")
+    stubborn = f"trap '' TERM; echo $$ > {gate}; while :; do sleep 600 & wait; done"
+
+    async def scenario() -> int:
+        async with aio.open_workspace(desk.root, settings=Settings(state_dir=desk.state)) as workspace:
+            command = ["sh", "-c", f'rm a.txt; (setsid sh -c "{stubborn}") & wait'.replace("$$", "\\$\\$")]
+            running = asyncio.ensure_future(workspace.run(command))
+            pid = int(await asyncio.to_thread(gate.read_text))
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            (change,) = await workspace.changes()
+            assert change.entries[0].change.path == "a.txt"
+            return pid
+
+    command_line = Path(f"/proc/{asyncio.run(scenario())}/cmdline")
+    # A process that was killed is there a moment longer, without its memory.
+    wait_until(lambda: not command_line.exists() or not command_line.read_bytes())
+
+
+@requirement("run:library:receipt")
+@pytest.mark.parametrize("words", [["a\0b"], [1], "make", [], None, [b"make"]], ids=repr)
+def test_what_is_not_a_list_of_words_is_refused(desk: RunDesk, words: Any) -> None:
+    with (
+        open_workspace(desk.root, settings=desk.settings()) as workspace,
+        pytest.raises(InvalidArgument, match=r"list of (words|texts)"),
+    ):
+        workspace.run(words)

@@ -4,13 +4,17 @@ import json
 import stat
 import subprocess
 import sys
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from capture.desk import RunDesk
+from capture.driver import call
+from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
-from surehold import open_workspace
+from surehold import Settings, open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import InvalidArgument
 
@@ -127,3 +131,165 @@ def test_a_change_of_the_root_directory_alone_is_taken_back(desk: RunDesk) -> No
         assert desk.root.stat().st_mode == before
         workspace.redo()
     assert stat.S_IMODE(desk.root.stat().st_mode) == 0o700
+
+
+@requirement("run:history:large")
+def test_a_file_of_several_megabytes_has_its_history_also_after_an_outside_edit(desk: RunDesk) -> None:
+    lines = [f"line {number} of a text that has some words\n" for number in range(1, 60_001)]
+    path = desk.root / "c.txt"
+    path.write_text("".join(lines))
+    assert path.stat().st_size > 2 << 20
+    desk.run("sed -i 's/^line 3 /THREE /' c.txt", "--agent", "aa")
+    changed = path.read_bytes()
+
+    blamed = json.loads(surehold(desk, "blame", "c.txt", "--json"))["lines"]
+    assert [row["number"] for row in blamed if row["agent"] == "aa"] == [3]
+    assert surehold(desk, "log", "--stat").splitlines()[1].split() == ["c.txt", "+1", "-1"]
+    with path.open("a") as file:
+        file.write("damage\n")
+    diff = surehold(desk, "diff")
+    assert [row for row in diff.splitlines() if row.startswith(("-line", "+THREE"))] == [
+        "-line 3 of a text that has some words",
+        "+THREE of a text that has some words",
+    ]
+    assert surehold(desk, "diff", "c.txt").splitlines()[-1] == "+damage"
+    surehold(desk, "undo")
+    assert path.read_text() == "".join([*lines, "damage\n"])
+    surehold(desk, "redo")
+    with path.open("a") as file:
+        file.write("more damage\n")
+    surehold(desk, "revert", "c.txt")
+    assert path.read_bytes() == changed + b"damage\n"
+
+
+@requirement("run:history:large")
+def test_a_rewrite_of_a_file_of_several_megabytes_can_be_reverted_to(desk: RunDesk) -> None:
+    path = desk.root / "c.txt"
+    path.write_text("".join(f"line {number} is long enough\n" for number in range(120_000)))
+    desk.run("sed -i 's/line/row/' c.txt")
+    rewritten = path.read_bytes()
+    assert surehold(desk, "log", "--stat").splitlines()[1].split()[0] == "c.txt"
+    path.write_bytes(b"")
+
+    surehold(desk, "revert", "c.txt")
+
+    assert path.read_bytes() == rewritten
+
+
+@requirement("run:history:large")
+def test_what_is_too_large_to_be_kept_after_a_command_is_said_so_with_a_way_out(desk: RunDesk) -> None:
+    path = desk.root / "big"
+    with path.open("wb") as file:
+        file.truncate(65 << 20)
+    desk.run("printf x >> big")
+    change = desk.read_report()["change_id"]
+    with path.open("ab") as file:
+        file.write(b"damage")
+
+    assert "Files big and big differ: not all of their bytes are stored (68157440 bytes" in surehold(desk, "diff")
+    assert "differ: the bytes of the last recorded change are not stored" in surehold(desk, "diff", "big")
+    refused = start(desk, "revert", "big", code=1).stderr
+    assert f"`big` as the command of change {change} left it (68157441 bytes) was not kept" in refused
+    assert f"surehold read big --before {change}" in refused
+    assert "`surehold read big --before CHANGE` has the earlier bytes" in start(desk, "undo", code=1).stderr
+    assert surehold(desk, "read", "big", "--before", change) == "\0" * (65 << 20)
+
+
+@requirement("run:history:large")
+def test_new_files_beyond_what_is_kept_of_a_command_are_said_to_be_that_and_pruned_ones_to_be_pruned(
+    desk: RunDesk,
+) -> None:
+    desk.run("head -c 17825792 /dev/zero > new; printf small > small")
+    change = desk.read_report()["change_id"]
+    for name in ("new", "small"):
+        (desk.root / name).write_bytes(b"damage")
+
+    assert "Files new and new differ: the bytes of the last recorded change are not stored" in surehold(
+        desk, "diff", "new"
+    )
+    refused = start(desk, "revert", "new", code=1).stderr
+    assert f"`new` as the command of change {change} left it (17825792 bytes) was not kept" in refused
+    assert "of the new files of a command 16 MiB are stored, all together." in refused
+    assert "pruned" not in refused
+    desk.run("printf later > small")
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        assert workspace.history.gc(keep=timedelta()).blobs
+    assert "The history was pruned" in start(desk, "revert", "small", "--to", change, code=1).stderr
+
+
+@requirement("run:history:large")
+def test_a_new_file_beyond_what_is_kept_of_a_command_is_kept_when_it_is_undone(desk: RunDesk) -> None:
+    desk.run("head -c 17825792 /dev/zero > new")
+
+    surehold(desk, "undo")
+    assert not (desk.root / "new").exists()
+    surehold(desk, "redo")
+    assert (desk.root / "new").read_bytes() == bytes(17825792)
+
+
+@requirement("run:history:large")
+def test_changed_files_beyond_what_is_kept_of_a_command_are_said_to_be_that(desk: RunDesk) -> None:
+    names = [f"big{number}" for number in range(5)]
+    for name in names:
+        with (desk.root / name).open("wb") as file:
+            file.truncate(60 << 20)
+    script = "for f in big*; do printf x | dd of=$f conv=notrunc status=none; printf $f >> $f; done"
+    desk.run(script)
+    change = desk.read_report()["change_id"]
+    for name in names:
+        (desk.root / name).write_bytes(b"damage")
+
+    surehold(desk, "revert", "big3")
+    assert (desk.root / "big3").stat().st_size == (60 << 20) + 4
+
+    name, refused = "big4", start(desk, "revert", "big4", code=1).stderr
+    assert f"`{name}` as the command of change {change} left it ({(60 << 20) + 4} bytes) was not kept" in refused
+    assert "256 MiB of changes in large files are stored of a command, all together." in refused
+    assert f"surehold read {name} --before {change}" in refused
+    assert "pruned" not in refused
+
+
+@requirement("run:undo:root")
+def test_a_workspace_that_a_command_removed_comes_back(desk: RunDesk) -> None:
+    before = take_fingerprint(desk.root)
+    where = ["--root", str(desk.root), "--state-dir", str(desk.state)]
+    assert desk.run('rm -rf "$PWD"').returncode == 0
+    assert not desk.root.exists()
+
+    assert call("recover", *where)[0] == 0
+    desk.root.rmdir()
+    assert "rm -rf" in call("log", *where)[1]
+    desk.root.rmdir()
+    code, said = call("undo", *where)
+
+    assert (code, "Made again" in said) == (0, True)
+    assert take_fingerprint(desk.root) == before
+    assert call("redo", *where)[0] == 0
+    assert list(desk.root.iterdir()) == []
+    assert call("undo", *where)[0] == 0
+    assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:undo:root")
+def test_a_missing_directory_that_was_no_workspace_is_not_made(desk: RunDesk) -> None:
+    gone = desk.root / "gone"
+
+    code, said = call("undo", "--root", str(gone), "--state-dir", str(desk.state / "other"))
+
+    assert (code, "is not a directory" in said, gone.exists()) == (1, True, False)
+
+
+def test_a_list_of_changes_names_other_programs_and_only_what_really_changed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "old").mkdir(parents=True)
+    (root / "kept").mkdir(mode=0o755)
+    (root / "a.txt").write_text("one\n")
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        session = workspace.session(agent="my-agent")
+        session.edit_file("a.txt", [("one", "two")], expected_sha256=session.read_file("a.txt").sha256)
+        workspace.run(["sh", "-c", "rmdir old; chmod 700 kept"], session=session)
+        (root / "a.txt").write_text("three\n")
+        session.read_file("a.txt")
+
+        found = [(one.agent, set(one.paths)) for one in workspace.changes()]
+    assert found == [("outside", {"a.txt"}), ("my-agent", {"old", "kept"}), ("my-agent", {"a.txt"})]

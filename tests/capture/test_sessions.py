@@ -140,3 +140,13 @@ def test_a_name_that_several_files_had_is_undone_and_made_again_without_an_outsi
 
 def _read_files(root: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in root.iterdir()}
+
+
+@requirement("history:sessions:facts")
+def test_directories_do_not_count_as_files_of_a_session(tmp_path: Path) -> None:
+    desk = SessionDesk(tmp_path)
+    desk.run("rm gone.txt; echo new > new.txt; mkdir empty", turn="1")
+
+    [session] = desk.call("sessions")["sessions"]
+
+    assert (session["changes"], session["files"]) == (1, 2)

@@ -1,6 +1,6 @@
 """The undo of a command fails half-way: everything is as it was, nothing stays held, and it can be tried again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,10 +10,14 @@ from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.capture.filter import can_listen
+from surehold.disk.base import KeepBytes, Step
+from surehold.disk.local import LocalDisk
 from surehold.errors import StateUnavailable
 from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import Entry
 from surehold.stores.sqlite.store import SqliteStore
+from surehold.text.lines import sha256_hex
+from surehold.workspace.settings import Limits
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
@@ -58,6 +62,32 @@ def test_an_undo_that_cannot_be_recorded_is_taken_back_and_holds_nothing(
 
 
 @requirement("engine:recover:again")
+def test_bytes_of_others_that_an_undo_meets_while_it_is_taken_back_are_kept(
+    workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = change_everything(workspace)
+    after, apply = take_fingerprint(tmp_path / "root"), LocalDisk.apply
+
+    def fail(*_: object) -> NoReturn:
+        raise StateUnavailable("The disk with the history is full.", reason="disk_full")
+
+    def meet_others(
+        disk: LocalDisk, steps: Sequence[Step], *, tag: str, fence: Callable[[], None], keep: KeepBytes
+    ) -> None:
+        if tag.endswith("r"):
+            keep("a.txt", b"by hand\n")
+        apply(disk, steps, tag=tag, fence=fence, keep=keep)
+
+    monkeypatch.setattr(SqliteStore, "finish", fail)
+    monkeypatch.setattr(LocalDisk, "apply", meet_others)
+    with pytest.raises(StateUnavailable, match="is full"):
+        workspace.history.undo(change)
+
+    assert take_fingerprint(tmp_path / "root") == after
+    assert workspace.store.read_blob(sha256_hex(b"by hand\n")) == b"by hand\n"
+
+
+@requirement("engine:recover:again")
 def test_an_undo_that_was_recorded_although_the_store_failed_afterwards_stays(
     workspace: AgentWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,7 +116,11 @@ def test_an_undo_whose_lease_was_lost_changes_nothing(
         return False
 
     monkeypatch.setattr(SqliteStore, "renew", refuse)
-    with pytest.raises(StateUnavailable, match="another process settled it"):
-        workspace.history.undo(change)
+    overdue = Settings(state_dir=tmp_path / "state", limits=Limits(lease=-1))
+    with (
+        open_workspace(tmp_path / "root", settings=overdue) as slow,
+        pytest.raises(StateUnavailable, match="another process settled it"),
+    ):
+        slow.history.undo(change)
 
     assert take_fingerprint(tmp_path / "root") == after

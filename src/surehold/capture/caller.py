@@ -33,6 +33,8 @@ class CommandLine:
     root: str
     wait: float = 2.0
     """Seconds in which what the command left running is waited for."""
+    ends_tree: bool = False
+    """A signal that ends the command ends everything that it started, too."""
     writable: tuple[str, ...] | None = None
     """The only directories below which it may write; None for no such limit."""
 
@@ -47,6 +49,13 @@ class RunEnding:
     """Why it could not begin; nothing was run."""
     problem: str = ""
     """Why the command could not be executed."""
+
+    @property
+    def has_broken_off(self) -> bool:
+        """Whether the supervisor died, or may have left something that it could not record."""
+        if self.report is None:
+            return not self.refused and not self.problem
+        return not self.report.get("complete") and not self.report.get("running")
 
 
 class _QuestionInterrupted(Exception):
@@ -64,8 +73,8 @@ def _interrupt_question(number: int, _: object) -> None:
 class RunCaller:
     """The process that was started: it passes signals on, asks the person, and waits."""
 
-    def __init__(self, answer: Callable[[Message], Message]) -> None:
-        self._answer = answer
+    def __init__(self, answer: Callable[[Message], Message], *, ends_tree: bool = False) -> None:
+        self._answer, self._ends_tree = answer, ends_tree
         self._supervisor = self._command = 0
         self._has_ended = False
         """The command has; what it left running is waited for."""
@@ -87,6 +96,9 @@ class RunCaller:
                     send_message(connection, self._ask_person(message["ask"]))
                 elif self._handle(message, ending):
                     break
+        if ending.has_broken_off:
+            with suppress(OSError):
+                os.waitpid(supervisor, 0)  # it ends now; what it did not record can be recorded only after that
         return ending
 
     def set_command(self, pid: int) -> None:
@@ -117,7 +129,7 @@ class RunCaller:
             ending.refused = str(message["refused"])
             return True
         elif "failed" in message:
-            ending.problem = str(message["failed"])
+            ending.exit_code, ending.problem = int(message["exit_code"]), str(message["failed"])
             return True
         elif "done" in message:
             ending.exit_code, ending.report = int(message["exit_code"]), message["done"]
@@ -137,9 +149,9 @@ class RunCaller:
                 self._has_ended = True
             except OSError:
                 return
-        if self._has_ended and self._supervisor and number in _ENDING:
-            with suppress(OSError):
-                os.kill(self._supervisor, signal.SIGINT)  # so that it waits no longer
+        if self._supervisor and number in _ENDING and (self._has_ended or self._ends_tree):
+            with suppress(OSError):  # so that it waits no longer
+                os.kill(self._supervisor, signal.SIGTERM if self._ends_tree else signal.SIGINT)
 
 
 def occupy_closed_streams() -> None:

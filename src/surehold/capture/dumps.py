@@ -9,7 +9,7 @@ Rules:
 import re
 from collections.abc import Callable
 
-from surehold.capture.keeper import Keeper, walk_below
+from surehold.capture.kept.keeper import Keeper
 
 _PATTERN, _USES_PID = "core_pattern", "core_uses_pid"
 _UNKNOWN_NAME = "core dumps may have been written, under names that cannot be told from others"
@@ -72,7 +72,9 @@ class DumpWatch:
 
 
 def _find_named(keeper: Keeper, name: re.Pattern[bytes]) -> list[bytes]:
-    found = [path for root in keeper.roots for path in walk_below(root) if name.fullmatch(path.rpartition(b"/")[2])]
+    found = [
+        path for root in keeper.roots for path in keeper.list_below(root) if name.fullmatch(path.rpartition(b"/")[2])
+    ]
     return [path for path in found if keeper.covers(path)]
 
 

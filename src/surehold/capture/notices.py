@@ -12,8 +12,9 @@ import fcntl
 import os
 import stat
 import struct
+import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 AT_FDCWD = -100
 AT_EMPTY_PATH = 0x1000
@@ -21,9 +22,12 @@ _PAGE_BYTES = 4096
 _MAX_PATH_BYTES = 4096
 _MAX_LINKS = 40
 _NOTICE = struct.Struct("=QIIiIQ6Q")
+_NO_NOTICE = bytes(_NOTICE.size)
 _ANSWER = struct.Struct("=QqiI")
 _GO_ON = 1
 _DELETED = b" (deleted)"
+_NOWHERE_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""There is no such directory for the process either, so that its call fails."""
 
 
 def _request(number: int, size: int, direction: int) -> int:
@@ -39,8 +43,7 @@ class Unreadable(Exception):
     """The path of a call cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallNotice:
+class CallNotice(NamedTuple):
     """One call that waits for its answer."""
 
     id: int
@@ -66,26 +69,28 @@ class Listener:
 
     def receive(self) -> CallNotice | None:
         """Return the next call; None when it is gone again."""
-        self._buffer[:] = bytes(_NOTICE.size)
+        self._buffer[:] = _NO_NOTICE
         try:
             fcntl.ioctl(self.fd, _RECEIVE, self._buffer)
         except OSError as error:
             if error.errno in {errno.ENOENT, errno.EINTR}:
                 return None
             raise
-        number, pid, _, call, arch, _, *arguments = _NOTICE.unpack(self._buffer)
-        return CallNotice(number, pid, call, arch, tuple(arguments))
+        values = _NOTICE.unpack(self._buffer)
+        return CallNotice(values[0], values[1], values[3], values[4], values[6:])
 
     def still_waits(self, notice: CallNotice) -> bool:
         try:
-            fcntl.ioctl(self.fd, _IS_VALID, struct.pack("=Q", notice.id))
+            fcntl.ioctl(self.fd, _IS_VALID, notice.id.to_bytes(8, sys.byteorder))
         except OSError:
             return False
         return True
 
     def let_pass(self, notice: CallNotice) -> None:
-        with suppress(OSError):  # the process was killed in between
+        try:  # noqa: SIM105 - it costs less, and this is done for every call
             fcntl.ioctl(self.fd, _SEND, _ANSWER.pack(notice.id, 0, 0, _GO_ON))
+        except OSError:
+            pass  # the process was killed in between
 
     def refuse(self, notice: CallNotice, code: int) -> None:
         with suppress(OSError):
@@ -115,7 +120,7 @@ class CallerMemory:
             self._there.base = pointer
             got = self._read(pid, self._here_at, 1, self._there_at, 1, 0)
             if got > 0:
-                return self._buffer.raw[:got]
+                return cast("bytes", self._buffer[:got])
         try:
             fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -129,10 +134,14 @@ class CallerMemory:
         """Return the string at a pointer."""
         if not pointer:
             return b""
-        found = b""
+        # Short first: nearly every path is, and a page is copied and searched otherwise.
+        found = self.read_bytes(pid, pointer, min(256, _PAGE_BYTES - pointer % _PAGE_BYTES))
+        if (end := found.find(b"\0")) >= 0:
+            return found[:end]
+        if not found:
+            raise Unreadable
         while len(found) < _MAX_PATH_BYTES:
             at = pointer + len(found)
-            # Short first: nearly every path is, and a page is copied and searched otherwise.
             piece = self.read_bytes(pid, at, min(256, _PAGE_BYTES - at % _PAGE_BYTES))
             if not piece:
                 raise Unreadable
@@ -143,8 +152,7 @@ class CallerMemory:
         raise Unreadable  # the kernel refuses it as well
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a name is: its directory, without links, and the name in it; the path of both."""
 
     directory: bytes
@@ -206,7 +214,11 @@ class PathFinder:
                 path = b"/proc/%d/root" % pid + path
         try:
             fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EACCES:
+                _named_path(b"/proc/%d/cwd" % pid)  # is it the path, or the process?
+            elif error.errno not in _NOWHERE_ERRNOS:
+                raise Unreadable from error
             return None
         try:
             return _named_path(b"/proc/self/fd/%d" % fd)
@@ -240,8 +252,10 @@ def _named_path(link: bytes) -> bytes | None:
         path = os.readlink(link)
         if path[:1] != b"/" or (path.endswith(_DELETED) and not _is_same_file(link, path)):
             return None
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:  # too long to be told, or of a process that we may not look into
+        raise Unreadable from error
     return path
 
 

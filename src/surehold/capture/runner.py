@@ -8,6 +8,7 @@ caller ── supervisor ── command      The caller is what was started, and
 
 import ctypes
 import errno
+import gc
 import json
 import math
 import os
@@ -34,7 +35,7 @@ from surehold.capture.caller import (
 )
 from surehold.capture.filter import install_filter, receive_descriptor
 from surehold.capture.joined import JOINED_VARIABLE, spell_run
-from surehold.capture.keeper import Keeper
+from surehold.capture.kept.keeper import Keeper
 from surehold.capture.landlock import confine_writes
 from surehold.capture.notices import Listener
 from surehold.capture.supervisor import DeletionGuard, Supervisor
@@ -44,7 +45,11 @@ _WATCHED_ALREADY = (
     "another program watches the calls of this process already, as another `surehold run` or a sandbox does"
 )
 _ACCESS_MODE = 3
+_GARBAGE_OBJECTS = 200_000
 _MAX_POLL_SECONDS = 60.0
+_ENDING_POLL_SECONDS = 0.05
+_KILLED_SECONDS = 10.0
+"""How long a killed process is waited for: the kernel may be busy on its behalf."""
 
 
 class RunBook(Protocol):
@@ -72,7 +77,7 @@ def run_captured(
 ) -> RunEnding:
     """Run a command, and return when it has ended and what it did is recorded."""
     ours, theirs = socket.socketpair()
-    caller = RunCaller(answer)
+    caller = RunCaller(answer, ends_tree=command.ends_tree)
     before = caller.take_signals()
     supervisor = os.fork()
     if supervisor == 0:
@@ -111,11 +116,15 @@ class _RunSupervisor:
         self._problem = ""
         self._hurried = False
         """A person does not want to wait for what was left running."""
+        self._end_at = math.inf
+        """When what is left of the tree is killed, after it was told to end."""
         self._told = False
         """The caller has its answer, and what still runs is recorded without it."""
 
     def run(self) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        gc.freeze()
+        gc.set_threshold(_GARBAGE_OBJECTS)  # what is kept has no cycles, and there may be very much of it
         ours, theirs = socket.socketpair()
         self._pid = os.fork()
         if self._pid == 0:
@@ -141,7 +150,8 @@ class _RunSupervisor:
                 ours.sendall(b"g")
             self._serve(supervisor, listener, ours, book)
         except Exception as error:
-            self._tell({"failed": f"{type(error).__name__}: {error}"})
+            code = SUPERVISOR_DIED if self._exit_code is None else self._exit_code
+            self._tell({"failed": f"{type(error).__name__}: {error}", "exit_code": code})
             raise
 
     def _keep_inherited(self, supervisor: Supervisor) -> None:
@@ -155,22 +165,19 @@ class _RunSupervisor:
 
     def _serve(self, supervisor: Supervisor, listener: int, command: socket.socket, book: RunBook) -> None:
         """Answer calls until the last process of the tree has ended."""
-        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, _ignore_signal)
-        signal.signal(signal.SIGINT, self._hurry)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        poll = select.poll()
+        wake_read, poll = self._take_signals(), select.poll()
         for fd in (listener, wake_read, command.fileno()):
             poll.register(fd, select.POLLIN)
         self._reap()
         deadline = math.inf
         while True:
+            self._answer_calls(supervisor, poll, [(listener, select.POLLIN)])
             if self._exit_code is not None and deadline == math.inf:
                 deadline = time.monotonic() + self._line.wait
                 self._tell({"ended": self._exit_code})
             deadline = 0.0 if self._hurried and self._exit_code is not None else deadline
-            left = deadline - time.monotonic()
-            if self._exit_code is not None and left <= 0 and not self._told:
+            left = _ENDING_POLL_SECONDS if self._is_ending() else deadline - time.monotonic()
+            if left <= 0 and not self._told:
                 self._conclude(supervisor, book, running=_names_below(os.getpid()))
             events = dict(poll.poll(1000 * (_MAX_POLL_SECONDS if self._told else min(max(left, 0), _MAX_POLL_SECONDS))))
             if wake_read in events:
@@ -187,6 +194,20 @@ class _RunSupervisor:
             self._wait_for(os.waitpid(-1, 0))
         self._conclude(supervisor, book, running=())
 
+    def _answer_calls(self, supervisor: Supervisor, poll: select.poll, only_a_call: list[tuple[int, int]]) -> None:
+        """Answer calls as long as nothing else happens: this is where a run spends its time."""
+        while self._exit_code is None and poll.poll() == only_a_call:
+            supervisor.answer_next()
+
+    def _take_signals(self) -> int:
+        """Let signals wake the loop; return the descriptor that can be read then."""
+        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, _ignore_signal)
+        signal.signal(signal.SIGINT, self._hurry)
+        signal.signal(signal.SIGTERM, self._end_tree)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        return wake_read
+
     def _conclude(self, supervisor: Supervisor, book: RunBook, *, running: Sequence[str]) -> None:
         code = self._exit_code or 0
         supervisor.dumps.end()
@@ -197,6 +218,19 @@ class _RunSupervisor:
 
     def _hurry(self, _: int, __: object) -> None:
         self._hurried = True
+
+    def _end_tree(self, _: int, __: object) -> None:
+        """Tell everything below to end; what has not in a while is killed."""
+        if self._end_at == math.inf:
+            self._end_at = time.monotonic() + self._line.wait
+            _signal_below(os.getpid(), signal.SIGTERM)
+
+    def _is_ending(self) -> bool:
+        """Tell whether the tree was told to end, and is still waited for."""
+        late = time.monotonic() - self._end_at
+        if late >= 0:
+            _signal_below(os.getpid(), signal.SIGKILL)
+        return self._end_at < math.inf and late < _KILLED_SECONDS
 
     def _hear_command(self, command: socket.socket) -> bool:
         """Read why the command could not be executed; tell whether there is nothing more to hear."""
@@ -277,7 +311,22 @@ def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
 
 def _names_below(pid: int) -> list[str]:
     """Name the processes below one, each with its number."""
-    found, pending = list[str](), [pid]
+    found = list[str]()
+    for child in _pids_below(pid):
+        with suppress(OSError), open(f"/proc/{child}/comm", errors="replace") as name:
+            found.append(f"{name.read().strip()} ({child})")
+    return found
+
+
+def _signal_below(pid: int, number: signal.Signals) -> None:
+    for child in _pids_below(pid):
+        for one in (number, signal.SIGCONT):  # a stopped one hears nothing else
+            with suppress(OSError):
+                os.kill(child, one)
+
+
+def _pids_below(pid: int) -> list[int]:
+    found, pending = list[int](), [pid]
     while pending:
         one = pending.pop()
         children = list[int]()
@@ -285,8 +334,6 @@ def _names_below(pid: int) -> list[str]:
             for thread in os.listdir(f"/proc/{one}/task"):
                 with open(f"/proc/{one}/task/{thread}/children", encoding="ascii") as row:
                     children += [int(word) for word in row.read().split()]
-        for child in children:
-            with suppress(OSError), open(f"/proc/{child}/comm", errors="replace") as name:
-                found.append(f"{name.read().strip()} ({child})")
+        found += children
         pending += children
     return found

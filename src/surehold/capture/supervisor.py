@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
 from surehold.capture.dumps import DumpWatch
-from surehold.capture.keeper import Keeper, StashFull
+from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import (
     AT_EMPTY_PATH,
     AT_FDCWD,
@@ -33,6 +33,7 @@ _AF_UNIX = 1
 _SOCKET_NAME_BYTES = 110
 _RENAME_EXCHANGE = 2
 _SYMLINK_FOLLOW = 0x400
+_UNREADABLE = "the path of a call could not be read"
 
 
 class DeletionGuard(Protocol):
@@ -70,15 +71,10 @@ class Supervisor:
         self._finder = PathFinder(self._memory)
         self._keeper: Keeper | None = None
         self._notes: list[tuple[bytes, str]] = []
-        self._names = {
-            (table.arch, number): name
-            for table in tables_of(os.uname().machine)
-            for name, number in table.numbers.items()
-        }
         self.dumps = DumpWatch(lambda: self.keeper)
         self._seen_processes = set[int]()
         self._mounts = _read_link(b"/proc/self/ns/mnt")
-        self._actions: dict[str, Callable[[CallNotice, CallShape], None]] = {
+        actions: dict[str, Callable[[CallNotice, CallShape], None]] = {
             "open": self._on_open,
             "truncate": self._on_truncate,
             "remove": self._on_remove,
@@ -91,6 +87,12 @@ class Supervisor:
             "leave": self._on_leave,
             "limit": self._on_limit,
             "unkept": self._on_unkept,
+        }
+        self._actions = {
+            (table.arch, number): (actions[CALLS[name].action], CALLS[name])
+            for table in tables_of(os.uname().machine)
+            for name, number in table.numbers.items()
+            if name in CALLS
         }
 
     @property
@@ -117,16 +119,17 @@ class Supervisor:
         if notice is None:
             return
         try:
-            self._look_at_process(notice.pid)
-            name = self._names.get((notice.arch, notice.number))
-            if name is None:
+            if notice.pid not in self._seen_processes:
+                self._look_at_process(notice.pid)
+            known = self._actions.get((notice.arch, notice.number))
+            if known is None:
                 self.note(b"", "a program of another architecture took part")
             else:
-                shape = CALLS[name]
-                self._actions[shape.action](notice, shape)
+                act, shape = known
+                act(notice, shape)
         except Unreadable:
             if self._listener.still_waits(notice):
-                self.note(b"", "the path of a call could not be read")
+                self.note(b"", _UNREADABLE)
         except CallRefused as refused:
             self._listener.refuse(notice, refused.code)
             return
@@ -149,20 +152,19 @@ class Supervisor:
 
     def keep_descriptor(self, pid: int, fd: int) -> None:
         """Keep the file that a process has open for writing from the beginning."""
-        path = self._finder.descriptor_path(pid, fd)
-        if path is None:
-            return
-        if self._covers(path):
+        try:
+            path = self._finder.descriptor_path(pid, fd)
+        except Unreadable:
+            path = self.note(b"", _UNREADABLE)
+        if path is not None and self._covers(path):
             self.keeper.keep_written(path)
-        else:
+        elif path is not None:
             self._reach_outside(path, written=True)
 
     # Where a call goes.
 
     def _look_at_process(self, pid: int) -> None:
         """Notice, at the first call of a process, whether it sees other names than we do."""
-        if pid in self._seen_processes:
-            return
         self._seen_processes.add(pid)
         if not self._finder.sees_other_names and _read_link(b"/proc/%d/root" % pid) not in {b"/", b""}:
             self._finder.sees_other_names = True
@@ -244,11 +246,11 @@ class Supervisor:
         place = self._find_place(notice, shape.path, shape.at, follow=False)
         if place is None:
             return
-        path = place.path
+        path, keeper = place.path, self.keeper
         if self._guard is not None and _goes_away(path, self._flags_of(notice, shape)):
             self._check_removal(path)
-        self.keeper.touch_directory(place.directory)
-        self.keeper.keep_removed(path)
+        keeper.touch_directory(place.directory)
+        keeper.keep_removed(path)
 
     def _on_rename(self, notice: CallNotice, shape: CallShape) -> None:
         source = self._find_place(notice, shape.path, shape.at, follow=False)
@@ -268,7 +270,7 @@ class Supervisor:
             if source is None or not _is_same_entry(source.path, to.path):
                 if os.path.lexists(to.path):
                     self._check_removal(to.path)
-                self.keeper.keep_removed(to.path)
+                self.keeper.keep_removed(to.path, for_path=source.path if source else b"")
 
     def _on_link(self, notice: CallNotice, shape: CallShape) -> None:
         """Remember how many names a file had, too: from now on it has one more."""

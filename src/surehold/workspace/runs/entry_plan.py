@@ -7,6 +7,7 @@ from surehold.disk.base import Disk, PutEntry, Rename, Replace, SetFacts, Step, 
 from surehold.text.snapshot import Meta, Version
 
 _OWNER_WRITES = 0o300
+_OWNER_HOLDS = 0o600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,8 @@ class WantedEntry:
     moved_from: str = ""
     parts: bool = False
     """It had other names, and is to be a file of its own."""
+    refits: bool = False
+    """The same bytes are to have other holes."""
     names_now: tuple[str, ...] = ()
     """The other names that the file has which is there now, as far as they are known."""
 
@@ -33,6 +36,8 @@ class EntryPlan:
     steps: list[Step] = field(default_factory=list[Step])
     content_done: bool = False
     """Files that stay have their new content by now."""
+    locked: set[str] = field(default_factory=set[str])
+    """Directories that are opened to us for the time of the change."""
     kept_directories: list[str] = field(default_factory=list[str])
     """Directories that were to go, and have other entries by now."""
 
@@ -82,7 +87,7 @@ class EntryPlan:
             if entry is None or entry.version.kind != "directory" or self.wanted.get(key) is not None:
                 continue
             below = [key if name == "." else f"{'' if key == '.' else key + '/'}{name}" for name in entry.names]
-            if any(one not in self.current or self.wanted.get(one) is not None for one in below):
+            if key == "." or any(one not in self.current or self.wanted.get(one) is not None for one in below):
                 self.kept_directories.append(key)
                 self.wanted[key] = WantedEntry(version=entry.version, data=b"")
 
@@ -111,22 +116,41 @@ class EntryPlan:
                 continue
             source = self.current.get(wanted.moved_from)
             free = self.wanted.get(wanted.moved_from) is None
-            if source and free and (source.version.kind, source.version.sha256) == ("file", wanted.version.sha256):
+            if (
+                source
+                and free
+                and not wanted.refits
+                and (source.version.kind, source.version.sha256) == ("file", wanted.version.sha256)
+            ):
                 found[wanted.moved_from] = key
         return found
 
     def _unlock_directories(self) -> None:
         """Remember the directories around the changes, whose times come back, and let ourselves into those of ours."""
-        for key in self._parents_of_changes():
+        parents = self._parents_of_changes()
+        for key in sorted({*parents, *self._directories_above()}, key=_depth):
             entry = self.current.get(key) or self.disk.read_entry(self._locate(key), limit=self.limit)
             meta = entry.version.meta if entry and entry.version.kind == "directory" else None
             if entry is None or meta is None:
                 continue
+            locked = meta.mode & _OWNER_WRITES != _OWNER_WRITES
+            if key not in parents and not locked:
+                continue
             self.current[key] = entry
             self.wanted.setdefault(key, WantedEntry(version=entry.version, data=b""))
-            if meta.mode & _OWNER_WRITES != _OWNER_WRITES:
+            if locked:
+                self.locked.add(key)
                 opened = replace(meta, mode=meta.mode | 0o700)
                 self.steps.append(SetFacts(target=self._locate(key), kind="directory", before=meta, after=opened))
+
+    def _directories_above(self) -> set[str]:
+        """Return every directory that is above a path of the plan."""
+        found = set[str]()
+        for key in {*self.current, *self.wanted}:
+            above = key
+            while above not in {".", "/"} and (above := _parent(above)) not in found:
+                found.add(above)
+        return found
 
     def _parents_of_changes(self) -> list[str]:
         changing = {key for key in {*self.current, *self.wanted} if self._differs(key) or self._may_relink(key)}
@@ -142,7 +166,7 @@ class EntryPlan:
         if current is None or wanted is None:
             return current is not None or wanted is not None
         one, other = current.version, wanted.version
-        return (one.kind, one.sha256) != (other.kind, other.sha256)
+        return wanted.refits or (one.kind, one.sha256) != (other.kind, other.sha256)
 
     def _put_files(self, keys: Sequence[str]) -> None:
         """Make files, links and FIFOs; further names of a file after the first."""
@@ -211,9 +235,9 @@ class EntryPlan:
     def _keeps_inode(self, key: str) -> bool:
         """Tell whether a file with several names gets its other content in place, under all of them at once."""
         current, wanted = self.current.get(key), self.wanted.get(key)
-        if current is None or wanted is None or not self._differs(key):
+        if current is None or wanted is None or wanted.refits or not self._differs(key):
             return False
-        is_file = current.version.kind == wanted.version.kind == "file"
+        is_file = current.version.kind == wanted.version.kind == "file" and _is_writable(current.version)
         return is_file and current.links > 1 and bool(wanted.version.links and current.data)
 
     def _find_parted_files(self) -> set[tuple[int, int]]:
@@ -255,7 +279,7 @@ class EntryPlan:
             current = self.current.get(sources.get(key, key))
             stays = key in sources or not (current and self._leaves(key))
             known = current.version.meta if current and stays else None
-            made = wanted.version.kind == "directory" and (known is None or key in parents)
+            made = wanted.version.kind == "directory" and (known is None or key in parents or key in self.locked)
             before = known or meta
             content_written = current is not None and self._differs(key) and key not in sources
             if made or (known is not None and known != meta) or (content_written and known is not None):
@@ -276,6 +300,10 @@ class EntryPlan:
     def _becomes_directory(self, key: str) -> bool:
         wanted = self.wanted[key]
         return wanted is not None and wanted.version.kind == "directory"
+
+
+def _is_writable(version: Version) -> bool:
+    return version.meta is None or version.meta.mode & _OWNER_HOLDS == _OWNER_HOLDS
 
 
 def _parent(key: str) -> str:

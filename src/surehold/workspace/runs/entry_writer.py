@@ -14,10 +14,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 
 from surehold.disk.base import Disk, Step, StoredEntry
-from surehold.errors import LockTimeout, PermissionRequired, RecoveryRequired, StaleFile, SureholdError
+from surehold.errors import (
+    LockTimeout,
+    PermissionDenied,
+    PermissionRequired,
+    RecoveryRequired,
+    StaleFile,
+    SureholdError,
+    spell,
+    undo_command,
+)
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Begun, Blob, Busy, Call, Change, Entry, Intent, Store
 from surehold.stores.owner import Owner
@@ -30,7 +38,6 @@ from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import abort_settled
 from surehold.workspace.runs.entry_plan import EntryPlan, WantedEntry
 
-_LEASE_SECONDS = 3600.0
 _DIFFED_FILES = 200
 _DIFFED_BYTES = 256 * 1024
 
@@ -52,13 +59,16 @@ class EntryWriter:
         rules = rules or [PathRules(path=".")]  # nothing but the root itself, for which there is no rule
         verdict = (permission or Permission()).judge_paths(rules, dry_run=dry_run)
         if verdict.why and not dry_run:
-            action = f"Ask a person to run: surehold undo {call.undoes}"
+            action = spell("Ask a person to run: {}", undo_command(call.undoes))
             raise PermissionRequired(verdict.why, path=keys[0], action=action)
         call = replace(call, approval=ApprovalRecord(rule=verdict.rule))
         with self._disk.lock_located(targets, timeout=self._limits.lock_timeout):
             current = {
                 key: self._disk.read_entry(self._disk.locate(key), limit=self._limits.max_file_bytes) for key in keys
             }
+            for one in switches:
+                if one.old_key:
+                    current[one.old_key] = _trust_unread(one, current[one.old_key])
             plan = self._make_plan(switches, current)
             steps = plan.make_steps()
             changes = _list_changes(switches, plan)
@@ -85,6 +95,7 @@ class EntryWriter:
                     data=data,
                     moved_from=moved_from,
                     parts=parts,
+                    refits=same and one.old is not None and one.old.holes != version.holes,
                     names_now=one.old.links if one.old else (),
                 )
         vacated = {one.old_key for one in switches}
@@ -106,20 +117,19 @@ class EntryWriter:
             case _:
                 raise StaleFile("The history changed while this was planned.", reason="displaced_mismatch")
         try:
-            self._apply_steps(intent, steps)
-            return self._store.finish(intent.id)
+            with self._recovery.leases.hold(intent, seconds=self._limits.lease) as lease:
+                self._apply_steps(intent, steps, lease.check)
+                return self._store.finish(intent.id)
         except SureholdError as error:
             entries = self._recovery.settle_failed(intent, error)
             if not entries:
                 raise
             return entries
         except BaseException:
-            self._recovery.settle_locked(intent)
+            self._recovery.settle_interrupted(intent)
             raise
 
-    def _apply_steps(self, intent: Intent, steps: Sequence[Step]) -> None:
-        lease = max(self._limits.lease, _LEASE_SECONDS)  # very many steps may take longer than a lease lasts
-        fence = partial(self._recovery.renew_lease, intent, seconds=lease)
+    def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
         try:
             self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_outside)
         except RecoveryRequired:
@@ -131,7 +141,10 @@ class EntryWriter:
 
     def _find_shortfalls(self, plan: EntryPlan) -> list[str]:
         """Name the owners that could not be given, and the directories that stay."""
-        found = [f"`{key}` stays: it has other entries by now." for key in plan.kept_directories]
+        found = [
+            f"`{key}` stays: {'it is the workspace' if key == '.' else 'it has other entries by now'}."
+            for key in plan.kept_directories
+        ]
         for key, wanted in plan.wanted.items():
             meta = wanted.version.meta if wanted else None
             if meta is None:
@@ -143,12 +156,23 @@ class EntryWriter:
         return found
 
 
+def _trust_unread(switch: EntrySwitch, found: StoredEntry | None) -> StoredEntry | None:
+    """Take a file that we may not read as what it was, if all that becomes of it is another name or other facts."""
+    old, new = switch.old, switch.new
+    if found is None or found.version.sha256 or found.version.kind != "file":
+        return found
+    is_old = old is not None and (old.kind, old.size) == ("file", found.version.size)
+    if not old or not is_old or not new or (new.kind, new.sha256) != ("file", old.sha256):
+        message = f"`{switch.old_key}` may not be read, so what it holds now would be lost."
+        raise PermissionDenied(message, path=switch.old_key)
+    return replace(found, version=replace(found.version, sha256=old.sha256))
+
+
 def _check_expected(key: str, expected: Version | None, found: StoredEntry | None) -> None:
     if found is None or expected is None:
         same = found is None and expected is None
     else:
-        name = found.version.sha256 or expected.sha256  # empty: not for us to read
-        same = (found.version.kind, name) == (expected.kind, expected.sha256)
+        same = (found.version.kind, found.version.sha256) == (expected.kind, expected.sha256)
     if not same:
         message = f"`{key}` was changed while this was planned."
         raise StaleFile(message, path=key, reason="displaced_mismatch")
@@ -282,7 +306,10 @@ def settle_whole(
     stuck, arrived = list[str](), True
     for change in intent.changes:
         for key, before, after in change.transitions():
-            found = current[key] = disk.read_entry(disk.locate(key), limit=limit)
+            found = disk.read_entry(disk.locate(key), limit=limit)
+            if found and not found.version.sha256 and before and after and before.sha256 == after.sha256:
+                found = replace(found, version=replace(found.version, sha256=after.sha256))  # not for us to read
+            current[key] = found
             arrived = arrived and _is_at(found, after)
             if _is_at(found, before) or _is_at(found, after) or found is None:
                 data = store.read_blob(before.sha256) if before and before.kind in {"file", "link"} else b""
@@ -311,7 +338,7 @@ def _blob(data: bytes) -> Blob:
 def _is_at(found: StoredEntry | None, version: Version | None) -> bool:
     if found is None or version is None:
         return found is None and version is None
-    if (found.version.kind, found.version.sha256 or version.sha256) != (version.kind, version.sha256):
+    if (found.version.kind, found.version.sha256) != (version.kind, version.sha256):
         return False
     one, other = found.version.meta, version.meta
     return one is None or other is None or (one.mode, one.xattrs) == (other.mode, other.xattrs)

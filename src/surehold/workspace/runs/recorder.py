@@ -10,12 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surehold.capture.keeper import CoveredPaths, Keeper
-from surehold.capture.settle import Settlement, UnkeptPath, settle_run
-from surehold.capture.stash import make_stash, open_stash
+from surehold.capture.kept.covered import CoveredPaths
+from surehold.capture.kept.keeper import Keeper
+from surehold.capture.kept.stash import list_journal, make_stash, open_stash
+from surehold.capture.settled.settle import settle_run
+from surehold.capture.settled.settlement import Settlement, UnkeptPath
 from surehold.disk.base import Disk
 from surehold.errors import StateUnavailable
 from surehold.stores.approval import ApprovalRecord
@@ -27,10 +30,16 @@ from surehold.text.snapshot import Version
 
 if TYPE_CHECKING:
     from surehold.stores.base import Entry
+    from surehold.workspace.runs.shared_paths import SharedPaths
 
 _BATCH_BYTES = 8 << 20
 _UNKNOWN_EXIT_CODE = -1
-_CHANGED_BETWEEN = "it was also changed by an edit while the command ran; what the command did to it before that edit is not in this change"
+_HELD_PATHS = 100
+"""So many files are held while a change is recorded, against edits that begin just then."""
+_CHANGED_BETWEEN = "it was also changed by an edit or by another command while this one ran; what this one did to it before that is not in this change but by itself"
+
+
+_SHARED = "another command that still runs changes it too (change {}); what both wrote at the same moment may be in this change"
 
 
 @dataclass(slots=True)
@@ -85,7 +94,9 @@ class RunRecorder:
         owner: Callable[[], Owner],
         clock: Callable[[], datetime],
         limit: int,
+        shared: "SharedPaths",
     ) -> None:
+        self._shared = shared
         self._store, self._roots, self._folder, self._excluded = store, roots, folder, excluded
         self._call, self.change_id, self._owner, self._clock, self._limit = call, change_id, owner, clock, limit
         self._keeper: Keeper | None = None
@@ -101,6 +112,7 @@ class RunRecorder:
         if not isinstance(begun, Begun):
             raise StateUnavailable("The run could not be begun: its id is in use.", reason="run_in_use")
         self._keeper = Keeper(stash, covered_paths(self._roots, (*self._excluded, stash.files)))
+        self._keeper.before_change = partial(self._shared.credit_before_call, own=self.change_id)
         return self._keeper
 
     def preview(self) -> Settlement:
@@ -115,16 +127,29 @@ class RunRecorder:
         if self._keeper is None:
             return Settlement()
         call = replace(self._call, exit_code=exit_code, approval=approval)
-        settled, _ = record_run(
-            self._store,
-            self._keeper,
-            change_id=self.change_id,
-            call=call,
-            began=self._began,
-            roots=self._roots,
-            limit=self._limit,
-        )
+        contested = self._list_contested() if self._keeper.before_change else []
+        with self._shared.hold_at_end(contested, self.change_id):
+            settled, _ = record_run(
+                self._store,
+                self._keeper,
+                change_id=self.change_id,
+                call=call,
+                began=self._began,
+                roots=self._roots,
+                limit=self._limit,
+            )
         return settled
+
+    def _list_contested(self) -> list[bytes]:
+        """Return the files that an edit may be about to change; of many, those that one has changed while the command ran."""
+        assert self._keeper is not None
+        paths = [path for path, one in self._keeper.occupants.items() if one is None or not one.facts.is_directory]
+        if len(paths) <= _HELD_PATHS:
+            return paths
+        key_of = key_maker(self._roots)
+        keys = {key_of(path): path for path in paths}
+        since, records = normalize_timestamp(self._began), self._store.look([*keys]).records
+        return [path for key, path in keys.items() if (head := records[key].head) and head.timestamp >= since]
 
 
 def record_run(
@@ -135,6 +160,7 @@ def record_run(
     settled = settle_run(keeper, key_of=key_maker(roots), keep_blob=batch.add, limit=limit)
     batch.flush()
     settled = _follow_ledger(store, settled, began)
+    settled.not_kept += _find_shared(Path(keeper.stash.folder), settled, key_maker(roots))
     if settled.changes:
         entries = store.finish_run(change_id, call, settled.changes)
     else:
@@ -144,12 +170,25 @@ def record_run(
     return settled, entries
 
 
+def _find_shared(own: Path, settled: Settlement, key_of: Callable[[bytes], str]) -> list[UnkeptPath]:
+    """Name the paths that another command has begun to change too, which still runs: its part is in this change as well."""
+    changed = {path for one in settled.changes if not one.sets_times_only for path, _, _ in one.transitions()}
+    found = list[UnkeptPath]()
+    for folder in sorted(own.parent.iterdir()) if changed else ():
+        if folder == own or not (folder / "journal").exists():
+            continue
+        shared = changed & {key_of(name) for name in list_journal(str(folder))}
+        found += [UnkeptPath(key=key, why=_SHARED.format(folder.name)) for key in sorted(shared)]
+    return found
+
+
 def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
     """Let the changes follow those that the ledger got while the command ran: they were made in between.
 
     What the command did to a path before such a change is not known apart from it, and is named.
     """
     since, result = normalize_timestamp(began), Settlement(not_kept=[*settled.not_kept], renamed=settled.renamed)
+    result.unrecorded = settled.unrecorded
     paths = [path for change in settled.changes for path, _, _ in change.transitions()]
     records = store.look(paths).records
     between = {path: head.version for path in paths if (head := records[path].head) and head.timestamp >= since}
@@ -163,7 +202,7 @@ def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
                 result.not_kept.append(UnkeptPath(key=path, why=_CHANGED_BETWEEN))
             if not _is_same(version, after):
                 result.changes.append(Change(path=path, before=version, after=after, diff_truncated=True))
-    if not any(result.count_paths().values()):
+    if not result.has_effects:
         result.changes.clear()
     return result
 

@@ -3,7 +3,7 @@
 Rules:
 1. What is about to change is in the journal before the call that changes it goes on. A kill at any moment loses nothing.
 2. Small contents are in the journal itself. Larger ones are hard links (for files that go away), clones or copies.
-3. A record is one `write`; a last one that is cut short belongs to a call that never went on.
+3. A record is never split over two `write`s; a last one that is cut short belongs to a call that never went on.
 """
 
 import errno
@@ -14,9 +14,10 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from surehold.disk.entries import Holes, find_holes
+from surehold.disk.tree import open_own
 
 SMALL_BYTES = 64 * 1024
 _COPY_BYTES = 1 << 24
@@ -28,8 +29,7 @@ RecordType = Literal[b"A", b"O", b"C", b"N", b"M"]
 """Absent, occupant, content, note, moved."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFacts:
+class EntryFacts(NamedTuple):
     """What `lstat` says of an entry, as far as it matters."""
 
     mode: int
@@ -114,13 +114,15 @@ class JournalRecord:
 class Stash:
     """The journal of one run, and the directory for contents that are too large for it."""
 
-    def __init__(self, folder: str, *, files: str = "") -> None:
+    def __init__(self, folder: str, *, files: str = "", read_only: bool = False) -> None:
         """`files`: another directory, on the file system of the root, for hard links and clones."""
         self.folder, self.files = folder, files or folder
-        self._fd = os.open(f"{folder}/journal", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _FILE_MODE)
+        flags = os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self._fd = os.open(f"{folder}/journal", flags | os.O_CLOEXEC, _FILE_MODE)
         self._end = os.fstat(self._fd).st_size
         self._count = 0
         self._clones = True
+        self._waiting: list[bytes] = []
 
     def write_record(
         self,
@@ -130,32 +132,28 @@ class Stash:
         extra: dict[str, Any] | None = None,
         data: bytes = b"",
     ) -> int:
-        """Append one record; return where its data begins."""
-        words = json.dumps(extra).encode("ascii") if extra else b""
-        head = _HEADER.pack(
-            record_type,
-            len(name),
-            len(words),
-            len(data),
-            facts.mode,
-            facts.uid,
-            facts.gid,
-            facts.links,
-            facts.device,
-            facts.inode,
-            facts.size,
-            facts.blocks,
-            facts.mtime_ns,
-            facts.ctime_ns,
-            0,
-        )
-        row = b"".join((head, name, words, data))
-        written = os.write(self._fd, row)
-        if written != len(row):  # the disk is full: take the half back
+        """Append one record, after those that wait; return where its data begins."""
+        self._write(b"".join((*self._waiting, *_spell_record(record_type, name, facts, extra, data))))
+        return self._end - len(data)
+
+    def add_record(
+        self, record_type: RecordType, name: bytes, facts: EntryFacts, extra: dict[str, Any] | None = None
+    ) -> None:
+        """Have a record written together with the next one; `flush` comes before the call goes on."""
+        self._waiting += _spell_record(record_type, name, facts, extra, b"")
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._write(b"".join(self._waiting))
+
+    def _write(self, rows: bytes) -> None:
+        written = os.write(self._fd, rows)
+        if written != len(rows):  # the disk is full: take the half back
             os.ftruncate(self._fd, self._end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._end += written
-        return self._end - len(data)
+        self._waiting.clear()  # what could not be written waits on
 
     def read_records(self) -> Iterator[JournalRecord]:
         at = 0
@@ -190,7 +188,7 @@ class Stash:
     def break_link(self, content: KeptContent, facts: EntryFacts) -> None:
         """Turn a hard link into a copy, since the file is about to be written under another name."""
         name = self._next_name()
-        fd = os.open(f"{self.files}/{content.file}", os.O_RDONLY | os.O_CLOEXEC)
+        fd = self.open_content(content)
         try:
             holes = find_holes(fd, facts.size) if facts.is_sparse else ()
             self._copy(fd, name, content.size, holes)
@@ -203,12 +201,7 @@ class Stash:
 
     def open_content(self, content: KeptContent) -> int:
         """Open what was kept in a file."""
-        path = f"{self.files}/{content.file}"
-        try:
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except PermissionError:
-            os.chmod(path, _FILE_MODE)
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        return open_own(None, f"{self.files}/{content.file}")
 
     def read_content(self, content: KeptContent) -> bytes:
         if content.offset >= 0:
@@ -218,6 +211,19 @@ class Stash:
             return read_whole(fd)
         finally:
             os.close(fd)
+
+    def take_out(self, content: KeptContent, facts: EntryFacts, to: str) -> None:
+        """Move a content out of the stash; `to` is on the file system of its files."""
+        if not content.file:
+            data, content.file = self.read_content(content), self._next_name()
+            with open(f"{self.files}/{content.file}", "xb") as file:
+                file.write(data)
+        elif content.is_link and os.lstat(f"{self.files}/{content.file}").st_nlink > 1:
+            self.break_link(content, facts)
+        os.rename(f"{self.files}/{content.file}", to)
+
+    def close(self) -> None:
+        os.close(self._fd)
 
     def remove(self) -> None:
         """Remove everything: what was kept is in the history by now."""
@@ -256,6 +262,13 @@ class Stash:
         return True
 
 
+def _spell_record(
+    record_type: RecordType, name: bytes, facts: EntryFacts, extra: dict[str, Any] | None, data: bytes
+) -> tuple[bytes, bytes, bytes, bytes]:
+    words = json.dumps(extra).encode("ascii") if extra else b""
+    return _HEADER.pack(record_type, len(name), len(words), len(data), *facts, 0), name, words, data
+
+
 def make_stash(folder: str, root: str) -> Stash:
     """Make the stash of a run in its folder; its files are on the file system of the root wherever that is possible."""
     os.makedirs(folder, _DIRECTORY_MODE, exist_ok=True)
@@ -274,18 +287,34 @@ def make_stash(folder: str, root: str) -> Stash:
     return Stash(folder, files=files)
 
 
-def open_stash(folder: str) -> Stash:
-    """Open the stash that a dead process left."""
+def open_stash(folder: str, *, read_only: bool = False) -> Stash:
+    """Open the stash that a dead process left, or look into that of a living one."""
     try:
         with open(f"{folder}/files", "rb") as note:
             files = os.fsdecode(note.read())
     except OSError:
         files = ""
-    return Stash(folder, files=files)
+    return Stash(folder, files=files, read_only=read_only)
 
 
-def read_whole(fd: int) -> bytes:
-    parts = list[bytes]()
+def list_journal(folder: str) -> list[bytes]:
+    """Return the paths that the run of a folder has begun to change; none if it has just ended."""
+    try:
+        stash = Stash(folder, read_only=True)
+    except OSError:
+        return []
+    try:
+        return [record.name for record in stash.read_records() if record.type in {b"A", b"O"}]
+    finally:
+        stash.close()
+
+
+def read_whole(fd: int, size: int = 0) -> bytes:
+    """Read a file to its end; one that has the expected size is read by one call."""
+    first = os.read(fd, size + 1 if size else _COPY_BYTES)
+    if len(first) <= size:
+        return first
+    parts = [first]
     while piece := os.read(fd, _COPY_BYTES):
         parts.append(piece)
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -12,12 +12,13 @@ Rules:
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from surehold.capture.stash import (
+from surehold.capture.kept.covered import CoveredPaths
+from surehold.capture.kept.occupants import FileBytes, Occupant
+from surehold.capture.kept.stash import (
     SMALL_BYTES,
     Attributes,
     EntryFacts,
@@ -27,57 +28,21 @@ from surehold.capture.stash import (
     facts_of,
     read_whole,
 )
+from surehold.capture.kept.walk import DirectoryWalk
 from surehold.disk.entries import Holes, find_holes, read_attributes
+from surehold.disk.tree import open_own
 
 if TYPE_CHECKING:
     import re
 
-_UNKEPT_PLACES = (b"/proc/", b"/sys/", b"/dev/")
 _TREE_BUDGET_BYTES = 1 << 30
 _DUMP_TIME = "a core dump was written into it; when it had changed before is not known"
+UNLISTED = "it could not be listed ({}), so what happens below it is not known"
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StashFull(Exception):
     """There is no room for the earlier bytes of a file."""
-
-
-@dataclass(slots=True)
-class FileBytes:
-    """The content of one file when the command began; kept at the first call that may change it."""
-
-    facts: EntryFacts
-    attributes: Attributes = ()
-    content: KeptContent | None = None
-    was_renamed: bool = False
-    lost: str = ""
-    """Why the content could not be kept."""
-
-
-@dataclass(slots=True)
-class Occupant:
-    """What a path led to when the command began."""
-
-    path: bytes
-    facts: EntryFacts
-    bytes_kept: FileBytes | None = None
-    """Only files have one."""
-    target: bytes = b""
-    """Where a link led to."""
-    attributes: Attributes = ()
-
-
-class CoveredPaths:
-    """Which paths are kept: those below the roots, but for some directories such as the state of Surehold itself."""
-
-    def __init__(self, roots: Sequence[bytes], excluded: Sequence[bytes] = ()) -> None:
-        self.roots = tuple(roots)
-        self.prefixes = tuple(root if root == b"/" else root + b"/" for root in roots)
-        self._excluded = (*_UNKEPT_PLACES, *(path + b"/" for path in excluded))
-
-    def covers(self, path: bytes) -> bool:
-        """Tell whether a path is below a root, or a root itself."""
-        return (path.startswith(self.prefixes) or path in self.roots) and not path.startswith(self._excluded)
 
 
 class Keeper:
@@ -94,7 +59,11 @@ class Keeper:
         """The paths of entries that got another one."""
         self.dump_name: re.Pattern[bytes] | None = None
         """The names of core dumps, once those that were there are known: any other is new."""
+        self.before_change: Callable[[bytes, bytes], None] | None = None
+        """Told of a path before its content changes or goes away, and of the path of what takes its place."""
         self._original: dict[bytes, bool] = {}
+        self._looked: tuple[bytes, os.stat_result] | None = None
+        """The path that `touch` looked at last, and what it saw."""
         self._linked: dict[tuple[int, int], list[bytes]] | None = None
         """The names of files that have more than one, once they were looked for."""
 
@@ -112,22 +81,32 @@ class Keeper:
         try:
             return self.occupants[path]
         except KeyError:
-            pass
+            occupant = self._look_first(path)
+            self.stash.flush()
+            return occupant
+
+    def _look_first(self, path: bytes) -> Occupant | None:
+        """Look at a path that no call has touched; what is found waits to be written with more, or by `flush`."""
         directory = path.rpartition(b"/")[0] or b"/"
-        if path not in self.roots and (self._is_new_dump(path) or not self._is_original(directory)):
-            self.stash.write_record(b"A", path, _NOTHING)
-            self.occupants[path] = None
-            return None
+        is_new = path not in self.roots and (self._is_new_dump(path) or not self._is_original(directory))
         try:
-            status = os.lstat(path)
+            status = None if is_new else os.lstat(path)
         except FileNotFoundError:
-            self.stash.write_record(b"A", path, _NOTHING)
-            self.occupants[path] = None
-            return None
+            status = None
         except OSError as error:
             self.add_note(path, f"it could not be looked at ({os.strerror(error.errno or 0)})")
             return None
+        if status is None:
+            self.stash.add_record(b"A", path, _NOTHING)
+            self.occupants[path] = None
+            return None
+        self._looked = path, status
         return self._occupy(path, facts_of(status))
+
+    def _look(self, path: bytes) -> os.stat_result:
+        """Return what a path is, right after it was touched: it need not be looked at again then."""
+        looked, self._looked = self._looked, None
+        return looked[1] if looked and looked[0] == path else os.lstat(path)
 
     def touch_directory(self, path: bytes) -> None:
         """Remember the times of a directory whose entries are about to change."""
@@ -136,8 +115,13 @@ class Keeper:
 
     def keep_written(self, path: bytes) -> None:
         """Keep the content of a file that is about to be opened for writing."""
-        self.touch(path)
+        if self.before_change:
+            self.before_change(path, b"")
+        self._looked = None
+        if path not in self.occupants:
+            self._look_first(path)
         self._keep_before_write(path)
+        self.stash.flush()
 
     def keep_other_name(self, path: bytes, status: os.stat_result, *, written: bool) -> Sequence[bytes]:
         """Keep a file of the tree that is about to change under a name outside of it; return its names in the tree."""
@@ -145,12 +129,13 @@ class Keeper:
         for name in names:
             self.touch(name)
         if written:
+            self._looked = None
             self._keep_before_write(path)
         return names
 
     def _keep_before_write(self, path: bytes) -> None:
         try:
-            status = os.lstat(path)
+            status = self._look(path)
         except OSError:
             return
         if not stat.S_ISREG(status.st_mode):
@@ -161,19 +146,24 @@ class Keeper:
         if file.content is None:
             self._keep_content(path, file, goes_away=False)
         elif file.content.is_link:
-            with self._name_failures(path, file):
+            with _NamedFailures(self, path, file):
                 self.stash.break_link(file.content, file.facts)
 
-    def keep_removed(self, path: bytes) -> Occupant | None:
-        """Keep an entry that is about to lose its name."""
-        occupant = self.touch(path)
+    def keep_removed(self, path: bytes, *, for_path: bytes = b"") -> Occupant | None:
+        """Keep an entry that is about to lose its name, perhaps to what has another path now."""
+        if self.before_change:
+            self.before_change(path, for_path)
+        self._looked = None
+        occupant = self.occupants[path] if path in self.occupants else self._look_first(path)
         try:
-            status = os.lstat(path)
+            status = self._look(path)
         except OSError:
+            self.stash.flush()
             return occupant
         file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
         if file is not None and file.content is None:
             self._keep_content(path, file, goes_away=True)
+        self.stash.flush()
         if stat.S_ISDIR(status.st_mode):
             self._original.clear()
         return occupant
@@ -189,15 +179,14 @@ class Keeper:
         if stat.S_ISREG(status.st_mode) and (file := self.files.get((status.st_dev, status.st_ino))):
             if leaves and file.content is None:
                 self._keep_content(path, file, goes_away=True)
-            if not file.was_renamed:
-                file.was_renamed = True
-                self.stash.write_record(b"M", path, file.facts)
+            self._mark_renamed(path, file)
         if not occupant or occupant.facts.identity != (status.st_dev, status.st_ino):
             return
         self.renamed.add(path)
         if stat.S_ISDIR(status.st_mode):
-            for below in walk_below(path):
+            for below in self.list_below(path):
                 self._keep_moved(below, leaves=leaves)
+            self._original.clear()  # what was found there is about to be elsewhere
 
     def _keep_moved(self, path: bytes, *, leaves: bool) -> None:
         """Remember an entry whose directory gets another name."""
@@ -209,9 +198,13 @@ class Keeper:
         with suppress(OSError):
             status = os.lstat(path)
             file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
-            if file is not None and not file.was_renamed:
-                file.was_renamed = True
-                self.stash.write_record(b"M", path, file.facts)
+            if file is not None:
+                self._mark_renamed(path, file)
+
+    def _mark_renamed(self, path: bytes, file: FileBytes) -> None:
+        if not file.was_renamed:
+            file.was_renamed = True
+            self.stash.write_record(b"M", path, file.facts)
 
     def forget_places(self) -> None:
         """Look again where directories are, since one is about to appear or to go."""
@@ -225,10 +218,10 @@ class Keeper:
 
     def keep_tree(self) -> None:
         """Keep everything below the roots, as far as that is affordable; the rest is named when it has changed."""
-        budget = _TREE_BUDGET_BYTES
+        budget, self.before_change = _TREE_BUDGET_BYTES, None
         for root in self.roots:
             self.touch(root)
-            for path in walk_below(root):
+            for path in self.list_below(root):
                 occupant = self.touch(path) if self.covers(path) else None
                 if occupant and occupant.facts.is_file and occupant.facts.size <= budget:
                     budget -= occupant.facts.size
@@ -237,7 +230,7 @@ class Keeper:
     def find_new(self) -> None:
         """Look for entries that were not there before."""
         for root in self.roots:
-            for path in walk_below(root):
+            for path in self.list_below(root):
                 if self.covers(path):
                     self.occupants.setdefault(path, None)
 
@@ -246,18 +239,27 @@ class Keeper:
         if self._linked is None:
             self._linked = {}
             for root in self.roots:
-                for path in walk_below(root):
+                for path in self.list_below(root):
                     with suppress(OSError):
                         status = os.lstat(path)
                         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode) and self.covers(path):
                             self._linked.setdefault((status.st_dev, status.st_ino), []).append(path)
         return self._linked.get(identity, ())
 
+    def list_below(self, directory: bytes) -> Iterator[bytes]:
+        """Yield everything below a directory; one that cannot be listed is named."""
+        with DirectoryWalk() as walk:
+            yield from walk.list_below(directory)
+        for path, why in walk.missed.items():
+            self.add_note(path, UNLISTED.format(why))
+
     # How it is remembered.
 
     def _is_new_dump(self, path: bytes) -> bool:
+        if self.dump_name is None:
+            return False
         directory, _, name = path.rpartition(b"/")
-        if self.dump_name is None or not self.dump_name.fullmatch(name):
+        if not self.dump_name.fullmatch(name):
             return False
         if os.path.lexists(path) and self.occupants.get(directory, self) is not None:
             self.add_note(directory, _DUMP_TIME)
@@ -294,7 +296,7 @@ class Keeper:
             extra["target"] = target.hex()
         if attributes:
             extra["attributes"] = [[name, value.hex()] for name, value in attributes]
-        self.stash.write_record(b"O", path, facts, extra)
+        self.stash.add_record(b"O", path, facts, extra)
         return self._add_occupant(path, facts, target, attributes)
 
     def _add_occupant(self, path: bytes, facts: EntryFacts, target: bytes, attributes: Attributes) -> Occupant:
@@ -307,14 +309,14 @@ class Keeper:
         return occupant
 
     def _keep_content(self, path: bytes, file: FileBytes, *, goes_away: bool) -> None:
-        with self._name_failures(path, file):
+        with _NamedFailures(self, path, file):
             facts = file.facts
             if goes_away and facts.size > SMALL_BYTES:
                 with suppress(OSError):
                     file.content = self.stash.keep_link(path, facts)
                     return
             try:
-                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+                fd = open_own(None, path)
             except PermissionError:
                 file.content = self.stash.keep_link(path, facts)  # not written by this call either, or by a link
                 return
@@ -326,11 +328,8 @@ class Keeper:
     def _keep_open(self, fd: int, facts: EntryFacts) -> KeptContent:
         holes: Holes = find_holes(fd, facts.size) if facts.is_sparse else ()
         if facts.size <= SMALL_BYTES:
-            return self.stash.keep_small(read_whole(fd), facts, holes)
+            return self.stash.keep_small(read_whole(fd, facts.size), facts, holes)
         return self.stash.keep_copy(fd, facts, holes)
-
-    def _name_failures(self, path: bytes, file: FileBytes) -> "_NamedFailures":
-        return _NamedFailures(self, path, file)
 
     # What a later process reads.
 
@@ -383,17 +382,3 @@ class _NamedFailures:
             self._file.lost = f"its content could not be kept ({os.strerror(error.errno or 0)})"
             self._keeper.add_note(self._path, self._file.lost)
         return True
-
-
-def walk_below(directory: bytes) -> Iterator[bytes]:
-    """Yield everything below a directory, each directory before its entries; links are not followed."""
-    pending = [directory]
-    while pending:
-        try:
-            with os.scandir(pending.pop()) as entries:
-                for entry in entries:
-                    yield entry.path
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-        except OSError:
-            continue

@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from surehold.capture.keeper import Keeper, Occupant
-from surehold.capture.present import PresentEntry, look_at_entry
+from surehold.capture.kept.keeper import Keeper
+from surehold.capture.kept.occupants import Occupant
+from surehold.capture.settled.present import PresentEntry, look_at_entry
 
 
 class FileNames:
@@ -81,10 +82,14 @@ class FileNames:
 
     def others_before(self, occupant: Occupant) -> tuple[str, ...]:
         """Return the other names that a file had."""
+        if occupant.bytes_kept is None or occupant.bytes_kept.facts.links == 1:
+            return ()
         return self._keys_of(self._before_groups.get(id(occupant.bytes_kept), []), occupant.path)
 
     def others_now(self, path: bytes, entry: PresentEntry) -> tuple[str, ...]:
         """Return the other names that a file has."""
+        if entry.facts.links == 1:
+            return ()
         return self._keys_of(self._now_groups.get(entry.facts.identity, []), path)
 
     def _keys_of(self, names: list[bytes], path: bytes) -> tuple[str, ...]:

@@ -4,16 +4,21 @@ import os
 import stat
 from dataclasses import dataclass, replace
 
-from surehold.capture.stash import Attributes, EntryFacts, facts_of, read_whole
+from surehold.capture.kept.stash import Attributes, EntryFacts, facts_of, read_whole
 from surehold.disk.entries import Holes, read_attributes
+from surehold.disk.tree import open_own
 from surehold.stores.base import Change
-from surehold.text.plan import diff_between
+from surehold.text.plan import DIFF_LIMIT_BYTES, diff_between, plan_between
 from surehold.text.snapshot import ABSENT, Kind, Meta, Snapshot, Version
 
 _DIFFED_FILES = 200
 _ONE_SIDED_DIFF_BYTES = 1024
 """How much of a file that came or went is in the entry itself: all of it is kept beside it."""
 _DIFFED_BYTES = 256 * 1024
+_COMPARED_PART_BYTES = 2 << 20
+"""How much of a larger file may differ for its lines to be counted while the command's end is recorded."""
+_COMPARED_BUDGET_BYTES = 16 << 20
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFDIR: "directory", stat.S_IFIFO: "fifo"}
 
 
 @dataclass(slots=True)
@@ -37,12 +42,8 @@ def look_at_entry(path: bytes) -> PresentEntry | None:
     return PresentEntry(facts, target, () if facts.is_link else read_attributes(path))
 
 
-def open_readable(path: bytes) -> int:
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-
-
 def read_bytes_at(path: bytes) -> bytes:
-    fd = open_readable(path)
+    fd = open_own(None, path)
     try:
         return read_whole(fd)
     finally:
@@ -50,13 +51,7 @@ def read_bytes_at(path: bytes) -> bytes:
 
 
 def kind_of(facts: EntryFacts) -> Kind | None:
-    kinds: dict[int, Kind] = {
-        stat.S_IFREG: "file",
-        stat.S_IFLNK: "link",
-        stat.S_IFDIR: "directory",
-        stat.S_IFIFO: "fifo",
-    }
-    return kinds.get(stat.S_IFMT(facts.mode))
+    return _KINDS.get(stat.S_IFMT(facts.mode))
 
 
 def meta_from(facts: EntryFacts, attributes: Attributes) -> Meta:
@@ -74,19 +69,34 @@ class DiffBudget:
 
     def __init__(self) -> None:
         self._count = 0
+        self._compared_bytes = 0
 
     def add_diff(self, change: Change, data: bytes | None, entry: PresentEntry | None) -> Change:
         """Return a change with the difference between the bytes before and those that are there now."""
         before, after = change.before, change.after
-        versions = [version for version in (before, after) if version]
-        if {version.kind for version in versions} != {"file"} or (before and after and before.sha256 == after.sha256):
+        if (before and before.kind != "file") or (after and after.kind != "file"):
             return change
-        if self._count >= _DIFFED_FILES or max(version.size for version in versions) > _DIFFED_BYTES:
-            return replace(change, diff_truncated=True)
-        self._count += 1
+        if before and after and before.sha256 == after.sha256:
+            return change
+        if self._count >= _DIFFED_FILES:
+            return Change(path=change.path, to_path=change.to_path, before=before, after=after, diff_truncated=True)
         old = Snapshot(data) if before and data is not None else ABSENT
         new = Snapshot(entry.data) if after and entry and entry.data is not None else ABSENT
-        limit = None if before and after else _ONE_SIDED_DIFF_BYTES
+        is_large = max(version.size for version in (before, after) if version) > _DIFFED_BYTES
+        if is_large and not self._can_compare(old, new):
+            return Change(path=change.path, to_path=change.to_path, before=before, after=after, diff_truncated=True)
+        self._count += 1
+        limit = (DIFF_LIMIT_BYTES if is_large else None) if before and after else _ONE_SIDED_DIFF_BYTES
         diff = diff_between(old, new, from_name=change.path, to_name=change.to_path or change.path, limit=limit)
         counts = {"added": diff.added, "removed": diff.removed} if diff.truncated else {}
         return replace(change, diff=diff.text, diff_truncated=diff.truncated, **counts)
+
+    def _can_compare(self, old: Snapshot, new: Snapshot) -> bool:
+        """Tell whether little enough of a large file differs; the cost follows that, not its size."""
+        if not (old.exists and new.exists):
+            return False
+        size = plan_between(old, new).differing_bytes
+        if size > _COMPARED_PART_BYTES or self._compared_bytes + size > _COMPARED_BUDGET_BYTES:
+            return False
+        self._compared_bytes += size
+        return True

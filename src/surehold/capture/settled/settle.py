@@ -11,103 +11,62 @@ Rules:
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
 
-from surehold.capture.keeper import FileBytes, Keeper, Occupant, walk_below
-from surehold.capture.names import FileNames
-from surehold.capture.present import (
-    DiffBudget,
-    PresentEntry,
-    is_same_entry,
-    kind_of,
-    look_at_entry,
-    meta_from,
-    open_readable,
-    read_bytes_at,
-)
-from surehold.capture.stash import KeptContent, read_whole
+from surehold.capture.kept.keeper import Keeper
+from surehold.capture.kept.occupants import FileBytes, Occupant
+from surehold.capture.kept.stash import KeptContent, read_whole
+from surehold.capture.kept.walk import DirectoryWalk
+from surehold.capture.settled.large import LargeFiles
+from surehold.capture.settled.names import FileNames
+from surehold.capture.settled.present import DiffBudget, PresentEntry, is_same_entry, kind_of, meta_from, read_bytes_at
+from surehold.capture.settled.second_look import look_again
+from surehold.capture.settled.settlement import Settlement, UnkeptPath
 from surehold.disk.entries import Holes, find_holes, name_content
+from surehold.disk.tree import open_own
 from surehold.stores.base import Blob, Change
+from surehold.stores.run_records import (
+    CREATED_BUDGET_BYTES,
+    DIFFERING_BUDGET_BYTES,
+    MAX_KEPT_AFTER_BYTES,
+    SMALL_AFTER_BYTES,
+)
+from surehold.text.align import shared_ends
 from surehold.text.snapshot import Version
 
 _GIT_OBJECT = re.compile(rb"(.*/\.git(?:/modules/.+?)?/objects)/(?:[0-9a-f]{2}|pack|info)(?:/|$)", re.DOTALL)
-_STORED_AFTER_BYTES = 1 << 20
-"""Files up to this size are stored as the command left them, so that later changes can be told from its own."""
-_CREATED_BUDGET_BYTES = 16 << 20
 _HASH_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnkeptPath:
-    """Something that cannot be undone exactly, and why."""
-
-    key: str
-    """Empty for what concerns the whole run."""
-    why: str
-
-
-@dataclass(slots=True, kw_only=True)
-class Settlement:
-    """What a command changed."""
-
-    changes: list[Change] = field(default_factory=list[Change])
-    not_kept: list[UnkeptPath] = field(default_factory=list[UnkeptPath])
-    renamed: dict[str, str] = field(default_factory=dict[str, str])
-    """Where entries are now that got another path."""
-
-    def count_paths(self) -> dict[str, int]:
-        """Return how many paths were created, changed, deleted and moved; times of a directory alone do not count."""
-        counts: dict[str, int] = dict.fromkeys(("created", "changed", "deleted", "moved"), 0)
-        for change in self.changes:
-            if name := _name_effect(change):
-                counts[name] += 1
-        gone = {change.path for change in self.changes if _name_effect(change) == "deleted"}
-        new = {change.path for change in self.changes if _name_effect(change) == "created"}
-        pairs = sum(path in gone and to in new for path, to in self.renamed.items())
-        for name, more in (("created", -pairs), ("deleted", -pairs), ("moved", pairs)):
-            counts[name] += more
-        return counts
-
-    @property
-    def complete(self) -> bool:
-        """Whether taking the changes back gives exactly what was there before."""
-        return not self.not_kept
-
-
-def _name_effect(change: Change) -> str:
-    if change.to_path:
-        return "moved"
-    if change.before is None or change.after is None:
-        return "created" if change.before is None else "deleted"
-    return "" if change.sets_times_only else "changed"
 
 
 def settle_run(
     keeper: Keeper, *, key_of: Callable[[bytes], str], keep_blob: Callable[[Blob], None], limit: int
 ) -> Settlement:
     """Work out what changed below the roots since the keeper began; earlier bytes go to `keep_blob`."""
-    return _Settler(keeper, key_of, keep_blob, limit).settle()
+    with DirectoryWalk() as walk:
+        return _Settler(keeper, key_of, keep_blob, limit, look_again(keeper, walk)).settle()
 
 
 class _Settler:
     def __init__(
-        self, keeper: Keeper, key_of: Callable[[bytes], str], keep_blob: Callable[[Blob], None], limit: int
+        self,
+        keeper: Keeper,
+        key_of: Callable[[bytes], str],
+        keep_blob: Callable[[Blob], None],
+        limit: int,
+        now: dict[bytes, PresentEntry | None],
     ) -> None:
-        self._keeper, self._key_of, self._keep_blob, self._limit = keeper, key_of, keep_blob, limit
-        self._now: dict[bytes, PresentEntry | None] = {}
+        self._keeper, self._key_of, self._keep_blob, self._now = keeper, key_of, keep_blob, now
         self._names = FileNames(keeper, self._now, key_of)
-        self._hashes: dict[int, str] = {}
         """The names of kept contents, by the object that holds them."""
         self._result = Settlement()
-        self._real_directories: dict[bytes, bool] = {}
         self._found_at: dict[tuple[int, int], bytes] = {}
         self._created_bytes = 0
+        self._differing_bytes = 0
         self._diffs = DiffBudget()
+        self._large = LargeFiles(keeper, limit)
 
     def settle(self) -> Settlement:
-        self._look_again()
         self._names.find_all()
         moved = self._find_moves()
         directories = list[Change]()
@@ -124,35 +83,6 @@ class _Settler:
             self._result.changes += directories
         return self._result
 
-    # What is there now.
-
-    def _look_again(self) -> None:
-        for path in list(self._keeper.occupants):
-            if path not in self._now:
-                self._look_at(path)
-
-    def _look_at(self, path: bytes) -> PresentEntry | None:
-        entry = self._now[path] = look_at_entry(path) if self._leads_there(path) else None
-        before = self._keeper.occupants.get(path)
-        if entry and entry.facts.is_directory and (before is None or before.facts.identity != entry.facts.identity):
-            for below in walk_below(path):
-                if below not in self._now:
-                    self._now[below] = look_at_entry(below)
-        return entry
-
-    def _leads_there(self, path: bytes) -> bool:
-        """Tell whether every directory above a path is one, and no link has taken its place."""
-        directory = path.rpartition(b"/")[0]
-        if path in self._keeper.roots or not self._keeper.covers(directory):
-            return True
-        if directory not in self._real_directories:
-            try:
-                is_real = stat.S_ISDIR(os.lstat(directory).st_mode)
-            except OSError:
-                is_real = False
-            self._real_directories[directory] = is_real and self._leads_there(directory)
-        return self._real_directories[directory]
-
     # Files that got another name.
 
     def _find_moves(self) -> dict[bytes, tuple[bytes, Occupant]]:
@@ -162,6 +92,8 @@ class _Settler:
             before = self._keeper.occupants.get(path)
             if entry and entry.facts.is_file and entry.facts.links == 1 and before is None:
                 new_paths[entry.facts.identity] = path
+        if not new_paths:
+            return {}
         found: dict[bytes, tuple[bytes, Occupant]] = {}
         for path, occupant in self._keeper.occupants.items():
             if occupant is None or self._now.get(path) is not None or not occupant.bytes_kept:
@@ -174,7 +106,7 @@ class _Settler:
     def _pair_renamed(self) -> None:
         """Find where renamed entries are, those too whose move is recorded as a removal and a creation."""
         new_paths: dict[tuple[int, int], list[bytes]] = {}
-        for path in sorted(self._now, reverse=True):
+        for path in sorted(self._now, reverse=True) if self._keeper.renamed else ():
             if (entry := self._now[path]) and self._keeper.occupants.get(path) is None:
                 new_paths.setdefault(entry.facts.identity, []).append(path)
         for path in sorted(self._keeper.renamed):
@@ -185,18 +117,20 @@ class _Settler:
     def _record_move(self, source: bytes, occupant: Occupant, to: bytes) -> None:
         entry = self._now[to]
         assert entry is not None
+        if self._large.has(occupant, entry):
+            self._large.name_move(source, occupant, to, entry)
+            self._result.unrecorded.append("moved")
+            return
         before, data = self._version_before(occupant, entry)
         if before is None:
             self._record_path(to, [])
             return
         after = self._version_now(to, entry)
-        if after.sha256 == before.sha256:
-            after = replace(after, holes=before.holes)
-        elif data is not None:
+        if after.sha256 != before.sha256 and data is not None:
             self._store(data, before.sha256)
-            self._store_now(entry, after, base=before.sha256)
+            self._store_now(to, entry, after, before=data, base=before.sha256)
         change = Change(path=self._key_of(source), to_path=self._key_of(to), before=before, after=after)
-        self._result.changes.append(self._diffs.add_diff(change, data, entry))
+        self._add_change(change, data, entry)
 
     # One path.
 
@@ -204,7 +138,10 @@ class _Settler:
         occupant, entry = self._keeper.occupants.get(path), self._now.get(path)
         if occupant is None and entry is None:
             return
-        if occupant is None:
+        if self._large.has(occupant, entry):
+            if not (occupant and entry and self._is_untouched(occupant, entry)):
+                self._result.unrecorded.append(self._large.name_change(path, occupant, entry))
+        elif occupant is None:
             self._record_created(path, entry)
         elif entry is None:
             self._record_deleted(path, occupant)
@@ -218,13 +155,12 @@ class _Settler:
             self._unkept(path, "a socket or a device was made; it is not recorded")
             return
         after = self._version_now(path, entry)
-        if entry.facts.is_file and self._created_bytes + entry.facts.size <= _CREATED_BUDGET_BYTES:
+        if entry.facts.is_file and self._created_bytes + entry.facts.size <= CREATED_BUDGET_BYTES:
             self._created_bytes += entry.facts.size
-            self._store_now(entry, after)
+            self._store_now(path, entry, after)
         elif entry.facts.is_link:
             self._keep_blob(Blob(data=entry.target, sha256=after.sha256))
-        change = Change(path=self._key_of(path), before=None, after=after)
-        self._result.changes.append(self._diffs.add_diff(change, None, entry))
+        self._add_change(Change(path=self._key_of(path), before=None, after=after), None, entry)
 
     def _record_deleted(self, path: bytes, occupant: Occupant) -> None:
         if kind_of(occupant.facts) is None:
@@ -246,8 +182,6 @@ class _Settler:
         if before is None:
             return
         after = self._version_now(path, entry)
-        if before.kind == after.kind == "file" and before.sha256 == after.sha256:
-            after = replace(after, holes=before.holes) if occupant.facts.identity == entry.facts.identity else after
         if is_same_entry(before, after, same_file=occupant.facts.identity == entry.facts.identity):
             return
         change = Change(path=self._key_of(path), before=before, after=after)
@@ -257,8 +191,14 @@ class _Settler:
         if before.sha256 != after.sha256 or before.kind != after.kind:
             if data is not None:
                 self._store(data, before.sha256)
-            self._store_now(entry, after, base=before.sha256 if before.kind == "file" else "")
+            base = before.sha256 if before.kind == "file" else ""
+            self._store_now(path, entry, after, before=data or b"", base=base)
+        self._add_change(change, data, entry)
+
+    def _add_change(self, change: Change, data: bytes | None, entry: PresentEntry) -> None:
         self._result.changes.append(self._diffs.add_diff(change, data, entry))
+        if entry.facts.size > SMALL_AFTER_BYTES:
+            entry.data = None
 
     def _is_untouched(self, occupant: Occupant, entry: PresentEntry) -> bool:
         """Tell by the facts alone that nothing happened: the kernel sets `ctime`, no program can."""
@@ -274,17 +214,19 @@ class _Settler:
         """Return what a path was, and its bytes where they had to be kept; no version if that is not known."""
         kind, facts = kind_of(occupant.facts), occupant.facts
         assert kind is not None
-        data, sha256, holes = b"", name_content(kind, b""), ()
-        if kind == "link":
-            data = occupant.target
-            sha256 = hashlib.sha256(data).hexdigest()
-        elif kind == "file":
+        data, sha256, holes = b"", "", ()
+        if kind == "file":
             file = occupant.bytes_kept
             assert file is not None
             found = self._content_before(occupant, file, entry)
             if found is None:
                 return None, None
             data, sha256, holes = found
+        elif kind == "link":
+            data = occupant.target
+            sha256 = hashlib.sha256(data).hexdigest()
+        else:
+            sha256 = name_content(kind, b"")
         links = self._names.others_before(occupant)
         version = Version(
             sha256=sha256,
@@ -340,12 +282,13 @@ class _Settler:
     def _version_now(self, path: bytes, entry: PresentEntry) -> Version:
         kind = kind_of(entry.facts)
         assert kind is not None
-        sha256, size = name_content(kind, entry.target), 0
         if kind == "file":
             self._read_now(path, entry)
             sha256, size = entry.sha256, entry.facts.size
         elif kind == "link":
             sha256, size = hashlib.sha256(entry.target).hexdigest(), len(entry.target)
+        else:
+            sha256, size = name_content(kind, entry.target), 0
         links = self._names.others_now(path, entry) if kind == "file" else ()
         meta = meta_from(entry.facts, entry.attributes)
         return Version(sha256=sha256, size=size, meta=meta, kind=kind, links=links, holes=entry.holes)
@@ -355,7 +298,7 @@ class _Settler:
         if entry.sha256:
             return
         try:
-            fd = open_readable(path)
+            fd = open_own(None, path)
         except OSError as error:
             self._unkept(path, f"it could not be read ({error.strerror})")
             entry.sha256 = "0" * 64
@@ -363,8 +306,8 @@ class _Settler:
         try:
             if entry.facts.is_sparse:
                 entry.holes = find_holes(fd, entry.facts.size)
-            if entry.facts.size <= _STORED_AFTER_BYTES:
-                entry.data = read_whole(fd)
+            if entry.facts.size <= SMALL_AFTER_BYTES:
+                entry.data = read_whole(fd, entry.facts.size)
                 entry.sha256 = hashlib.sha256(entry.data).hexdigest()
                 return
             digest = hashlib.sha256()
@@ -379,11 +322,32 @@ class _Settler:
     def _store(self, data: bytes, sha256: str) -> None:
         self._keep_blob(Blob(data=data, sha256=sha256))
 
-    def _store_now(self, entry: PresentEntry, after: Version, *, base: str = "") -> None:
+    def _store_now(
+        self, path: bytes, entry: PresentEntry, after: Version, *, before: bytes = b"", base: str = ""
+    ) -> None:
+        """Store what the command left, so that later changes can be told from its own."""
         if after.kind == "link":
             self._keep_blob(Blob(data=entry.target, sha256=after.sha256))
-        elif after.kind == "file" and entry.data is not None:
-            self._keep_blob(Blob(data=entry.data, sha256=after.sha256, base=base))
+        elif after.kind == "file":
+            is_large, shared = entry.data is None, (0, 0)
+            if is_large:
+                self._read_large(path, entry)
+            if entry.data is None:
+                return
+            if is_large:
+                shared = shared_ends(before, entry.data)
+                self._differing_bytes += after.size - sum(shared)
+            if not is_large or self._differing_bytes <= DIFFERING_BUDGET_BYTES:
+                self._keep_blob(Blob(data=entry.data, sha256=after.sha256, base=base, shared=shared))
+
+    def _read_large(self, path: bytes, entry: PresentEntry) -> None:
+        """Read a large file that was hashed already; not if it is very large, or changed since."""
+        if entry.facts.size > MAX_KEPT_AFTER_BYTES:
+            return
+        with suppress(OSError, MemoryError):
+            data = read_bytes_at(path)
+            if hashlib.sha256(data).hexdigest() == entry.sha256:
+                entry.data = data
 
     def _unkept(self, path: bytes, why: str) -> None:
         self._keeper.add_note(path, why)

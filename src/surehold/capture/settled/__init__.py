@@ -1,0 +1,1 @@
+"""What a command changed: what was kept, compared with what is there when it has ended."""

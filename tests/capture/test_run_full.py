@@ -1,0 +1,43 @@
+"""The disk with the history is full when a command ends: its exit code stays, and what it did can be recorded later."""
+
+from typing import NoReturn
+
+import pytest
+
+from capture.desk import RunDesk
+from capture.driver import call
+from capture.fingerprint import take_fingerprint
+from spec.marks import requirement
+from surehold.capture.filter import can_listen
+from surehold.errors import StateUnavailable
+from surehold.stores.sqlite.store import SqliteStore
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+
+def fail(*_: object) -> NoReturn:
+    raise StateUnavailable("The disk with the history is full.", reason="disk_full")
+
+
+@requirement("run:report:unrecorded")
+def test_a_full_history_changes_no_exit_code_and_loses_nothing(desk: RunDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = take_fingerprint(desk.root)
+    where = ["--root", str(desk.root), "--state-dir", str(desk.state)]
+    monkeypatch.chdir(desk.root)
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "finish_run", fail)
+        code, said = call("run", *where, "--report", str(desk.report), "--", "sh", "-c", "rm a.txt; exit 7")
+        report = desk.read_report()
+        refused, advice = call("undo", *where)
+        named, same_advice = call("undo", *where, report["change_id"])
+
+    assert (code, report["exit_code"], report["deleted"], report["complete"]) == (7, 7, 1, False)
+    assert "the history is full" in report["not_kept"][0]["why"]
+    assert "surehold recover" in said
+    assert (refused, named) == (1, 1)
+    assert "surehold recover" in advice
+    assert "surehold recover" in same_advice
+
+    assert call("recover", *where)[0] == 0
+    assert call("undo", *where)[0] == 0
+    assert take_fingerprint(desk.root) == before
