@@ -1,4 +1,4 @@
-"""Any history can be undone completely, in any order: every file is again what it was, and no advice is wrong."""
+"""Any history can be undone completely, in any order: every file and directory is again what it was, and no advice is wrong."""
 
 import itertools
 import os
@@ -20,9 +20,11 @@ from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from workspaces import Bench, call, make_bench
 
-pytestmark = requirement("engine:undo:any_order", "engine:undo:advice", "promise:nothing_lost:undo")
+pytestmark = requirement(
+    "engine:undo:any_order", "engine:undo:advice", "history:undo:directories", "promise:nothing_lost:undo"
+)
 HISTORIES = 400 if os.environ.get("SUREHOLD_SOAK") else 40
-NAMES = ("a", "b", "c", "dir/d", "dir/e", "other/deep/f")
+NAMES = ("a", "b", "c", "dir/d", "dir/e", "other/deep/f", "other/deep/g", "other/h")
 Tree = dict[str, tuple[int, bytes]]
 
 
@@ -50,6 +52,9 @@ class Historian:
             str(path.relative_to(self.bench.root)): (stat.S_IMODE(path.stat().st_mode), path.read_bytes())
             for path in files
         }
+
+    def directories(self) -> set[str]:
+        return {str(path.relative_to(self.bench.root)) for path in self.bench.root.rglob("*") if path.is_dir()}
 
     # What can happen.
 
@@ -191,13 +196,14 @@ class Historian:
 def test_undoing_everything_in_any_order_gives_back_every_file(tmp_path: Path, seed: int) -> None:
     bench = make_bench("sqlite", "local", tmp_path)
     historian = Historian(bench, seed, outside=False)
-    before = historian.tree()
+    before, directories = historian.tree(), historian.directories()
 
     historian.make_history(18)
     historian.undo_everything()
 
     assert all(bench.workspace.history.undone_by(name) for name in historian.effects())
     assert historian.tree() == before
+    assert historian.directories() == directories
     assert [path.name for path in bench.root.rglob(".surehold-*")] == []
     assert bench.workspace.history.verify().ok
     bench.workspace.close()
@@ -256,7 +262,9 @@ class SelectingHistorian(Historian):
         assert commands, refused.action
         for verb, name in commands:
             (self.history.undo if verb == "undo" else self.history.redo)(name)
-        if " more." not in refused.action:
+        if refused.action.startswith("Instead"):
+            assert self.history.undone_by(chosen)
+        elif " more." not in refused.action:
             self.history.undo(chosen)
 
 
@@ -264,11 +272,12 @@ class SelectingHistorian(Historian):
 def test_whatever_a_refusal_advises_works_also_after_selections_were_undone(tmp_path: Path, seed: int) -> None:
     bench = make_bench("sqlite", "local", tmp_path)
     historian = SelectingHistorian(bench, seed, outside=False)
-    before = historian.tree()
+    before, directories = historian.tree(), historian.directories()
 
     historian.make_history(24)
     historian.undo_everything()
 
     assert historian.tree() == before
+    assert historian.directories() == directories
     assert bench.workspace.history.verify().ok
     bench.workspace.close()

@@ -17,11 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from doubles.memory_disk import MemoryDisk
 from spec.marks import requirement
+from stores.scenes import ELSEWHERE
 from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.disk.local import LocalDisk
 from surehold.errors import SureholdError
 from surehold.stores.base import LedgerQuery, Operation
-from surehold.stores.owner import current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
@@ -130,7 +130,7 @@ class Machine(RuleBasedStateMachine):
         return Workspace(
             disk=self.disk,
             store=self.store,
-            owner=current_owner,
+            owner=lambda: ELSEWHERE,
             clock=self.clock,
             new_id=lambda: f"id{next(self.numbers):06d}",
         )
@@ -305,9 +305,7 @@ class Machine(RuleBasedStateMachine):
             self.workspace.write(*(self._change(path, data) for path, data in changes.items()), call=call("patch"))
         self.disk.fuse = Fuse()
         self.workspace = self._open()
-        self.clock.now += timedelta(
-            seconds=60
-        )  # this process lives on, so only the lease can say that the call is dead
+        self.clock.now += timedelta(seconds=60)  # its owner cannot be seen, so the lease says that the call is dead
         (settled,) = self.workspace.recover()
         assert settled.direction == ("forward" if steps >= effective else "backward")
         self.model = after if steps >= effective else self.model

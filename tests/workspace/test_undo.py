@@ -1,5 +1,6 @@
 """Undo follows files, leaves later work alone, and says truly what must come first."""
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,16 @@ from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
 from surehold.workspace.access.permission import Approval, Permission
 from surehold.workspace.history import History
+from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256
 from workspaces import Bench, call, make_bench
 
 TEXT = b"one\ntwo\nthree\n"
 
 
-def edit(bench: Bench, name: str, old: str, new: str) -> str:
+def edit(bench: Bench, name: str, old: str, new: str, *, agent: str = "") -> str:
     proposal = Proposal(path=name, edit=SnapshotEdits((StringEdit(old=old, new=new),)), proof=Exact())
-    return bench.workspace.write(proposal, call=call()).change_id
+    return bench.workspace.write(proposal, call=call(agent=agent)).change_id
 
 
 def move(bench: Bench, name: str, to_name: str) -> str:
@@ -29,9 +31,14 @@ def move(bench: Bench, name: str, to_name: str) -> str:
     return bench.workspace.write(proposal, call=call("move")).change_id
 
 
-def create(bench: Bench, name: str, text: str) -> str:
+def move_over(bench: Bench, name: str, to_name: str, *, agent: str = "") -> str:
+    proposal = Proposal(path=name, to_path=to_name, edit=Keep(), proof=Exact(), to_proof=Exact())
+    return bench.workspace.write(proposal, call=call("move", agent=agent)).change_id
+
+
+def create(bench: Bench, name: str, text: str, *, agent: str = "") -> str:
     proposal = Proposal(path=name, edit=WriteText(text), proof=Absent())
-    return bench.workspace.write(proposal, call=call("create")).change_id
+    return bench.workspace.write(proposal, call=call("create", agent=agent)).change_id
 
 
 def delete(bench: Bench, name: str) -> str:
@@ -286,3 +293,82 @@ def test_a_move_over_a_file_that_was_edited_before_is_undone_for_both(bench: Ben
     bench.workspace.history.undo(moved)
     bench.workspace.history.undo(edited)
     assert (bench.get("a"), bench.get("b"), bench.workspace.history.trash()) == (b"A\n", TEXT, ())
+
+
+@requirement("engine:undo:any_order")
+def test_a_selection_whose_file_meets_an_equal_file_of_the_same_name_is_undone_whole(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    history = bench.workspace.history
+    bench.put("b", b"other\n")
+    created = create(bench, "a", "one\n", agent="ada")
+    history.undo(created)
+    history.restore(history.trash()[0].id)
+    edited = edit(bench, "a", "one", "two", agent="ada")
+    moved = move_over(bench, "a", "b", agent="ada")
+    history.redo(created)
+
+    history.undo_selected(Selectors(agent="ada"))
+
+    assert (bench.get("a"), bench.get("b")) == (b"one\n", b"other\n")
+    assert all(history.undone_by(one) for one in (created, edited, moved))
+    bench.workspace.close()
+
+
+@requirement("engine:undo:any_order")
+def test_a_change_of_the_mode_of_a_new_file_is_undone(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    create(bench, "a", "one\n")
+    (bench.root / "a").chmod(0o640)
+    proposal = Proposal(path="a", edit=Keep(), proof=Exact(), mode=0o755)
+    changed = bench.workspace.write(proposal, call=call()).change_id
+
+    bench.workspace.history.undo(changed)
+
+    assert stat.S_IMODE((bench.root / "a").stat().st_mode) == 0o640
+    assert bench.workspace.history.undone_by(changed)
+    deleted = delete(bench, "a")
+    bench.workspace.history.undo(deleted)
+    assert stat.S_IMODE((bench.root / "a").stat().st_mode) == 0o640
+    bench.workspace.close()
+
+
+@requirement("engine:undo:advice")
+def test_advice_that_takes_the_change_back_by_itself_says_instead(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    history, words = bench.workspace.history, Selectors(agent="ada")
+    bench.put("a", TEXT)
+    bench.put("c", b"C\n")
+    moved = move_over(bench, "a", "c", agent="ada")
+    create(bench, "a", "another\n", agent="ada")
+    history.undo_selected(words)
+    again = history.redo_selected(words).change_id
+
+    with pytest.raises(UndoConflict) as caught:
+        history.undo(moved)
+
+    assert caught.value.action == f"Instead, in this order: surehold undo {again}."
+    history.undo(again)
+    assert history.undone_by(moved)
+    assert (bench.get("a"), bench.get("c")) == (TEXT, b"C\n")
+    bench.workspace.close()
+
+
+@requirement("history:undo:removed_outside")
+def test_a_selection_is_undone_also_where_another_program_removed_what_it_made(tmp_path: Path) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    history, words = bench.workspace.history, Selectors(agent="ada")
+    bench.put("a", TEXT)
+    made = create(bench, "new", "one\n", agent="ada")
+    edit(bench, "a", "two", "2", agent="ada")
+    bench.put("new", None)
+
+    undone = history.undo_selected(words)
+
+    assert [one.path for one in undone.files] == ["a"]
+    assert (bench.get("a"), bench.get("new"), bool(history.undone_by(made))) == (TEXT, None, True)
+    history.redo_selected(words)
+    assert (bench.get("a"), bench.get("new")) == (b"one\n2\nthree\n", None)
+    create(bench, "new", "again\n", agent="ada")
+    history.undo_selected(words)
+    assert (bench.get("a"), bench.get("new")) == (TEXT, None)
+    bench.workspace.close()

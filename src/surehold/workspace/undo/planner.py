@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from surehold.errors import NotAFile, NotFound, StaleFile, UndoConflict
+from surehold.errors import NotAFile, NotFound, SpelledText, StaleFile, UndoConflict, redo_command, spell, undo_command
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
@@ -92,7 +92,7 @@ class UndoAttempt:
 
     def use_whole_entries(self, change_ids: Iterable[str]) -> None:
         """Switch entries as a whole if a command made one of these changes."""
-        self._whole = any(self._timeline.is_run(one) for one in change_ids)
+        self._whole = self._timeline.has_runs(change_ids)
 
     def switch_file(self, file: FileTrail, switched: frozenset[str]) -> FileOutcome:
         """Return what becomes of one file if some entries are switched."""
@@ -150,6 +150,7 @@ class UndoAttempt:
             self._notice_entry(file, key, known)
             return
         current = self._read_current(key)
+        self._replay.note_current(current)
         if known and current.sha256 != known.sha256:
             self._refuse_newer_head(key, current)
             if current.exists:
@@ -224,7 +225,8 @@ class UndoAttempt:
             return UndoConflict(message, path=main.key, action=outside_advice(outside), **details)
         if first:
             details["later"] = [root for _, root in first]
-            return UndoConflict(message, path=main.key, action=_advise_commands(first), **details)
+            action = _advise_commands(first, instead=self._reaches(change_id, first))
+            return UndoConflict(message, path=main.key, action=action, **details)
         since = self._timeline.began(change_id)
         return UndoConflict(message, path=main.key, action=since_advice(since), since=since, **details)
 
@@ -260,7 +262,17 @@ class UndoAttempt:
                 return []
             commands.append((verb, root))
             active = now
+        if self._reaches(last, commands):
+            return commands
         return commands if not self._switch_changes(active, active ^ timeline.entries_of(last))[1] else []
+
+    def _reaches(self, change_id: str, commands: Sequence[UndoCommand]) -> bool:
+        """Tell whether some commands already switch a change, since one of them takes back what had switched it."""
+        timeline, active = self._timeline, self._timeline.active
+        for _, root in commands:
+            _, active = timeline.switch_change(active, root)
+        entries = timeline.entries_of(timeline.root_of(change_id))
+        return entries & active == entries - timeline.active
 
     def _describe_obstacle(self, obstacle: Obstacle, lines: Sequence[int]) -> str:
         numbers = ", ".join(map(str, lines))
@@ -325,14 +337,17 @@ class UndoAttempt:
         return Proposal(path=key, edit=WriteBytes(data), proof=Absent(), restore=Snapshot(data, meta=meta))
 
 
-def _advise_commands(commands: Sequence[UndoCommand]) -> str:
-    words = [f"surehold {verb} {root}" for verb, root in commands]
-    shown, rest = words[:_LISTED_COMMANDS], len(words) - _LISTED_COMMANDS
-    return f"First, in this order: {', '.join(shown)}{f', and {rest} more' if rest > 0 else ''}."
+def _advise_commands(commands: Sequence[UndoCommand], *, instead: bool) -> str:
+    shown, rest = commands[:_LISTED_COMMANDS], len(commands) - _LISTED_COMMANDS
+    words = [undo_command(root) if verb == "undo" else redo_command(root) for verb, root in shown]
+    more = f", and {rest} more" if rest > 0 else ""
+    listed = spell("{}{}", spell(", ".join(["{}"] * len(words)), *words), more)
+    return spell("Instead, in this order: {}.", listed) if instead else spell("First, in this order: {}.", listed)
 
 
 def since_advice(since: str) -> str:
-    return f"Together with everything after it: surehold undo --since {since}"
+    command = SpelledText(f"surehold undo --since {since}", f'workspace.undo(since="{since}")')
+    return spell("Together with everything after it: {}", command)
 
 
 def _hiding_step(file: FileTrail, active: frozenset[str]) -> Obstacle:
@@ -355,5 +370,7 @@ def outside_advice(obstacle: Obstacle) -> str:
             return f"Move `{key}` away first."
         case "removed":
             return f"`surehold diff {key}` shows what it held; bring the file back first."
+        case "changed":
+            return f"`surehold revert {key}` removes the outside edit; `surehold read {key} --before CHANGE` has the earlier bytes."
         case _:
             return f"`surehold diff {key}` shows the outside edit; bring those lines back by hand first."

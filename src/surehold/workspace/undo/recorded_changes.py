@@ -1,44 +1,52 @@
 """Reads changes from the ledger: some, with all later ones that their files went through."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Self
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+from typing import NamedTuple, Self
 
-from surehold.errors import NotFound
+from surehold.errors import NotFound, SureholdError
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.ledger_entries import switched_changes
 from surehold.text.diff_rows import count_rows
+from surehold.text.plan import diff_between
+from surehold.text.snapshot import ABSENT, Snapshot
 
 _PAGE_ENTRIES = 1000
 _MAX_CHANGE_ENTRIES = 10_000_000
 _KEPT_DIFF_CHARS = 2048
+_MAX_COUNTED_BYTES = 256 * 1024
+"""Of larger versions lines are not counted: a log has many."""
+_NONE = frozenset[str]()
 _MAX_GAPS = 20
 """How many gaps between known entries are read one by one; with more, everything is read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedChange:
+class RecordedChange(NamedTuple):
     """One change that happened, with all of its entries, and what they say all together."""
 
     id: str
-    entries: tuple[Entry, ...]
+    entries: Sequence[Entry]
     switched_entries: frozenset[str]
     """The entries of several changes that it takes back or makes again."""
     undone_ids: frozenset[str]
     """Every change that it takes back or makes again, in whole or in part."""
-    keys: frozenset[str]
-    """Every name that it touched."""
+    keys: tuple[str, ...]
+    """Every name that it touched, some more than once."""
 
     @classmethod
     def from_entries(cls, change_id: str, entries: Sequence[Entry]) -> Self:
-        first, keys = entries[0], frozenset(key for entry in entries for key in _keys_of(entry))
-        switched = frozenset(name for entry in entries for name in entry.change.undoes)
-        undone = {name.partition("#")[0] for name in switched}
-        if first.call.undoes:
-            undone.add(first.call.undoes)
+        keys = _keys_of(entries[0]) if len(entries) == 1 else tuple(chain.from_iterable(map(_keys_of, entries)))
+        switched = [name for entry in entries for name in entry.change.undoes]
+        undone = [name.partition("#")[0] for name in switched]
+        if entries[0].call.undoes:
+            undone.append(entries[0].call.undoes)
         return cls(
-            id=change_id, entries=tuple(entries), switched_entries=switched, undone_ids=frozenset(undone), keys=keys
+            id=change_id,
+            entries=entries,
+            switched_entries=frozenset(switched) if switched else _NONE,
+            undone_ids=frozenset(undone) if undone else _NONE,
+            keys=keys,
         )
 
     @property
@@ -58,6 +66,26 @@ def count_lines(entry: Entry) -> tuple[int, int]:
     """Return how many lines an entry added and removed, also where its diff is cut."""
     change = entry.change
     return (change.added, change.removed) if change.added or change.removed else count_rows(change.diff)
+
+
+def with_line_counts(store: Store, entry: Entry) -> Entry:
+    """Return an entry of an outside edit with its numbers of lines, which are counted when they are asked for.
+
+    Where a version is not kept, or is large, they stay zero.
+    """
+    change = entry.change
+    if entry.call.operation != "external":
+        return entry
+    versions = (change.before, change.after)
+    known = [one for one in versions if one]
+    if any(one.kind != "file" or one.size > _MAX_COUNTED_BYTES or not store.has_blob(one.sha256) for one in known):
+        return entry
+    try:
+        before, after = (ABSENT if one is None else Snapshot(store.read_blob(one.sha256)) for one in versions)
+    except SureholdError:  # `verify` tells what is wrong with it
+        return entry
+    diff = diff_between(before, after, from_name=change.path, to_name=change.path)
+    return replace(entry, change=replace(change, added=diff.added, removed=diff.removed))
 
 
 def changes_undone_by(entry: Entry) -> list[str]:
@@ -85,8 +113,8 @@ def load_related(store: Store, wanted: Sequence[Entry]) -> list[RecordedChange]:
     names, rows = {entry.change_id for entry in wanted}, _entries_since(store, wanted)
     while True:
         changes = _group_entries(rows)
-        related = _related_changes(changes, names)
         known = {change.id for change in changes}
+        related = changes if known <= names else _related_changes(changes, names)
         # What a selection switched may be about files that it did not write, since they were not there.
         several = (change for change in changes if change.switched_entries)
         missing = {name for change in (*related, *several) for name in change.undone_ids} - known
@@ -150,17 +178,19 @@ def _group_entries(rows: Sequence[Entry]) -> list[RecordedChange]:
 
 def _related_changes(changes: Sequence[RecordedChange], wanted: set[str]) -> list[RecordedChange]:
     """Return the changes that have a file in common with the wanted ones, directly or through others."""
-    touched = {change.id: change.keys for change in changes}
+    touched: dict[str, Collection[str]] = {change.id: change.keys for change in changes}
     if several := [change for change in changes if change.switched_entries]:
         keys_of_entry = {name_entry(one): _keys_of(one) for change in changes for one in change.entries}
         for change in several:
-            touched[change.id] |= {key for name in change.switched_entries for key in keys_of_entry.get(name, ())}
+            others = (keys_of_entry.get(name, ()) for name in change.switched_entries)
+            touched[change.id] = {*change.keys, *chain.from_iterable(others)}
     keys, size = set[str](), -1
     names = {*wanted}
     while size != len(names) + len(keys):
         size = len(names) + len(keys)
         for change in changes:
-            if change.id in names or keys & touched[change.id]:
-                names |= {change.id, *change.undone_ids}
-                keys |= touched[change.id]
+            if change.id in names or not keys.isdisjoint(touched[change.id]):
+                names.add(change.id)
+                names.update(change.undone_ids)
+                keys.update(touched[change.id])
     return [change for change in changes if change.id in names]

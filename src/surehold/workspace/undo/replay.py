@@ -6,7 +6,7 @@ together when the last step is made.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from surehold.errors import NotFound
 from surehold.text.carry import CarriedText, LineHunk, find_line_hunks
@@ -17,12 +17,12 @@ from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail
 
 _CARRIED = "carried"
 """The name of a text that is carried along, until its bytes are needed."""
+_NOTED_BYTES = 8 << 20
 
 ObstacleKind = Literal["lines", "changed", "moved", "removed", "taken", "directory"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileState:
+class FileState(NamedTuple):
     """Which name and which bytes a file has; neither when there is none."""
 
     key: str = ""
@@ -65,6 +65,7 @@ class FileReplay:
     def __init__(self, read_blob: Callable[[str], bytes]) -> None:
         self._read_blob = read_blob
         self._made: dict[str, bytes] = {}
+        self._noted_bytes = 0
         self._states: dict[tuple[int, int, frozenset[str]], tuple[FileState, list[Obstacle]]] = {}
         """What was found already, by the file, how many steps it had, and the changes in effect."""
         self._merged: dict[tuple[str, str, str], str | MergeConflict] = {}
@@ -73,6 +74,12 @@ class FileReplay:
         self._base = ""
         """What the text that is carried along differs from."""
         self._trusts_diffs = True
+
+    def note_current(self, current: Snapshot) -> None:
+        """Keep what a file holds now, as long as that is little: it need not be read again."""
+        if current.exists and self._noted_bytes + current.size <= _NOTED_BYTES:
+            self._noted_bytes += current.size
+            self._made[current.sha256] = current.data
 
     def keep(self, data: bytes) -> str:
         """Keep bytes that the history does not have, and return their name."""
@@ -110,13 +117,15 @@ class FileReplay:
                 case obstacle:
                     left_out.append(obstacle)
         version = self._put_together(state.version) if state.version else None
-        return replace(state, version=version), left_out
+        return state._replace(version=version), left_out
 
     def _make_step(self, state: FileState, step: FileStep) -> FileState | Obstacle:
         if step.before is None:
             return FileState(key=step.to_key, version=step.after)
         if state.version is None and step.is_outside_mode:
             return state  # its mode alone
+        if state.version is None and step.outside and step.after is None:
+            return state  # another program removed what is not there now
         if state.version is None and step.after and step.before.kind == step.after.kind == "directory":
             return FileState(key=step.to_key, version=step.after)  # others have put something into it since
         if state.version is None:
@@ -136,7 +145,7 @@ class FileReplay:
         return FileState(key=step.to_key if moves else state.key, version=version or step.after)
 
     def _merge_versions(self, base: Version, ours: Version, theirs: Version, diff: str) -> Version | MergeConflict:
-        if {base.kind, ours.kind, theirs.kind} != {"file"}:
+        if not base.kind == ours.kind == theirs.kind == "file":
             return _merge_kinds(base, ours, theirs)
         if base.sha256 == ours.sha256:
             return theirs

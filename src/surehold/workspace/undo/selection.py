@@ -1,11 +1,11 @@
 """Switches many changes at once: which entries, which of their files can be, and what is in the way of the others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from surehold.errors import UndoConflict
+from surehold.errors import LOG, NotFound, SpelledText, UndoConflict, spell
 from surehold.stores.base import Entry
 from surehold.workspace.proposal import Proposal
 from surehold.workspace.undo.planner import (
@@ -45,6 +45,8 @@ class SelectionSwitch:
         """Look at the files; `selected` are entries that happened, in any order."""
         self._operation: UndoOperation = operation
         self._selected, self._offers_part = selected, offers_part
+        self.left_out: tuple[str, ...] = ()
+        """What the last proposals do not do, file by file, with the reason."""
         changes = load_related(workspace.store, selected)
         for switching in (True, False):
             self._timeline = Timeline(changes, switching=switching)
@@ -57,12 +59,10 @@ class SelectionSwitch:
 
     def _choose_entries(self, selected: Sequence[Entry]) -> frozenset[str]:
         timeline = self._timeline
-        own = frozenset(map(name_entry, selected)) & timeline.own_entries
+        own = timeline.own_entries.intersection(map(name_entry, selected))
         if self._operation == "redo":
             return own - timeline.active
-        order = {change.id: number for number, change in enumerate(timeline.changes)}
-        ids = {entry.change_id for entry in selected if entry.change_id in order}
-        return timeline.undo_switches(sorted(ids, key=order.__getitem__), own)
+        return timeline.undo_switches({entry.change_id for entry in selected}, own)
 
     @cached_property
     def outcomes(self) -> list[FileOutcome]:
@@ -90,6 +90,7 @@ class SelectionSwitch:
             if not partial or not possible:
                 raise self._refuse(possible)
             switched, outcomes = possible, self._switch_files(possible)
+            self.left_out = tuple(self._name_left_out(self.wanted - possible))
         return self._name_entries([one.switch for one in outcomes if one.switch], switched)
 
     def _switch_files(self, switched: frozenset[str]) -> list[FileOutcome]:
@@ -122,6 +123,16 @@ class SelectionSwitch:
             for one in blocked:
                 possible -= self._entries_of(one.file)
         return possible
+
+    def _name_left_out(self, left: frozenset[str]) -> Iterator[str]:
+        """Say of every file which changes stay as they are, and why."""
+        verb = "undone" if self._operation == "undo" else "redone"
+        reasons = {one.key: one.why for one in self.conflicts}
+        for file in self._timeline.files_of(sorted(left)):
+            key = file.find_key(self._timeline.active) or file.key
+            names = sorted({name.partition("#")[0] for name in self._entries_of(file) & left})
+            why = reasons.get(key) or "other changes that stay depend on it"
+            yield f"`{key}`: not {verb} ({', '.join(names)}), since {why}."
 
     def _possible_entries(self, file: FileTrail, entries: frozenset[str]) -> frozenset[str]:
         """Return the entries of one file that can be switched, tried from the newest on."""
@@ -156,10 +167,17 @@ class SelectionSwitch:
 
     def _advise(self, possible: frozenset[str]) -> tuple[str, dict[str, Any]]:
         obstacle = next(one.obstacles[0] for one in self.outcomes if one.obstacles)
+        part = spell(
+            "{} does what can be done: {} of {} changes.",
+            SpelledText("--partial", "`partial=True`"),
+            str(_count_changes(possible)),
+            str(self.change_count),
+        )
+        offered = [part] if possible and self._offers_part else []
         if self._timeline.is_outside(obstacle.change_id):
-            return outside_advice(obstacle), {}
-        if possible and self._offers_part:
-            return f"--partial does what can be done: {_count_changes(possible)} of {self.change_count} changes.", {}
+            return spell(" ".join(["{}"] * (1 + len(offered))), outside_advice(obstacle), *offered), {}
+        if offered:
+            return part, {}
         undone = self._timeline.undone_since(self.wanted) if self._operation == "redo" else ""
         since = undone or min(entry.timestamp for entry in self._selected)
         return since_advice(since), {"since": since}
@@ -173,3 +191,13 @@ def _with_entries(proposal: Proposal, entries: set[str]) -> Proposal:
 
 def _count_changes(entries: frozenset[str]) -> int:
     return len({name.partition("#")[0] for name in entries})
+
+
+def nothing_to_switch_error(operation: UndoOperation) -> NotFound:
+    if operation == "undo":
+        return no_such_change_error("Everything that was selected is undone already.")
+    return no_such_change_error("Nothing that was selected is undone.")
+
+
+def no_such_change_error(message: str) -> NotFound:
+    return NotFound(message, reason="no_such_change", action=spell("Look at {}.", LOG))

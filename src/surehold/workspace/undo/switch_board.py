@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from surehold.errors import InvalidArgument, redo_command, spell, undo_command
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.workspace.past.selectors import SWITCHING
-from surehold.workspace.undo.recorded_changes import changes_undone_by, count_lines, name_entry
+from surehold.workspace.past.selectors import OUTSIDE_AGENT, SWITCHING
+from surehold.workspace.undo.recorded_changes import changes_undone_by, count_lines, name_entry, with_line_counts
 
 _PAGE_ENTRIES = 1000
 _MAX_ENTRIES = 10_000_000
@@ -33,7 +34,9 @@ class ChangeView:
 
     @property
     def agent(self) -> str:
-        return self.entries[0].call.agent
+        """Who made it; `outside` for another program."""
+        call = self.entries[0].call
+        return OUTSIDE_AGENT if call.operation == "external" else call.agent
 
     @property
     def reason(self) -> str:
@@ -41,8 +44,10 @@ class ChangeView:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What it touched, each once; of a move the new name."""
-        return tuple(dict.fromkeys(entry.change.to_path or entry.change.path for entry in self.entries))
+        """What it touched, each once; of a move the new name. Directories of which only the times changed do not count."""
+        changes = [entry.change for entry in self.entries]
+        counted = [change for change in changes if not change.sets_times_only] or changes
+        return tuple(dict.fromkeys(change.to_path or change.path for change in counted))
 
     @property
     def added(self) -> int:
@@ -175,4 +180,29 @@ def group_changes(store: Store, entries: Iterable[Entry]) -> Iterator[ChangeView
         rows = tuple(group)[::-1]
         undone_by = board.undone_by(change_id, rows) if rows[0].ok else ""
         partly = rows[0].ok and not undone_by and board.is_partly_undone(rows)
-        yield ChangeView(id=change_id, entries=rows, undone_by=undone_by, partly_undone=partly)
+        shown = tuple(with_line_counts(store, row) for row in rows)
+        yield ChangeView(id=change_id, entries=shown, undone_by=undone_by, partly_undone=partly)
+
+
+def refuse_undone(view: ChangeView) -> None:
+    """Refuse a change that cannot be undone once more, and name what is possible."""
+    if view.undone_by:
+        raise InvalidArgument(
+            f"Change {view.id} was undone already, by {view.undone_by}.",
+            reason="already_undone",
+            action=spell("To make it again: {}", redo_command(view.id)),
+        )
+
+
+def require_undone(view: ChangeView) -> None:
+    """Refuse a change that cannot be redone, and name what can: of an undo, the change that it took back."""
+    if view.undone_by:
+        return
+    message, undone = f"Change {view.id} was not undone.", view.undoes
+    action = spell("It is in effect already. To take it back: {}", undo_command(view.id))
+    if not any(entry.ok for entry in view.entries):
+        action = "It was refused, so there is nothing to redo; the agent has to make it again."
+    if view.entries[0].call.operation == "undo" and undone:
+        message = f"Change {view.id} is an undo, and was not undone itself."
+        action = spell("To make again what it took back: {}", redo_command(undone[0]))
+    raise InvalidArgument(message, reason="not_undone", action=action)

@@ -9,8 +9,8 @@ A file is the same file under another name. Where a change found it is what it w
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from surehold.stores.base import Entry
 from surehold.text.snapshot import Version
@@ -20,8 +20,7 @@ OUTSIDE = ""
 """The id of an outside edit that the ledger does not have yet: it is in effect, and cannot be switched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStep:
+class FileStep(NamedTuple):
     """What one change did to one file; a name is empty when there was no file, or is none any more."""
 
     change_id: str
@@ -60,7 +59,7 @@ class FileTrail:
             if step.entry_name not in active:
                 continue
             if run and step.outside:
-                run = replace(run, change_id=step.change_id, to_key=step.to_key, after=step.after)
+                run = run._replace(change_id=step.change_id, to_key=step.to_key, after=step.after)
                 continue
             if run and _leaves_trace(run):
                 yield run
@@ -69,6 +68,12 @@ class FileTrail:
                 yield step
         if run and _leaves_trace(run):
             yield run
+
+    def learn_mode(self, found: Version) -> None:
+        """Note the mode that the next change found, where the last one did not choose it: a new file has the usual one."""
+        last = self.steps[-1] if self.steps else None
+        if last and last.after and last.after.meta is None and last.after.sha256 == found.sha256:
+            self.steps[-1] = last._replace(after=found)
 
     def find_key(self, active: AbstractSet[str]) -> str:
         """Return the name that the file has with these changes in effect; empty if there is none."""
@@ -111,10 +116,13 @@ class Timeline:
         """What other programs removed, by the names that it had."""
         self._files_of_entry: dict[str, list[FileTrail]] = {}
         self._switches: dict[str, frozenset[str]] = {OUTSIDE: frozenset([OUTSIDE])}
+        """What each change switches that is not one of its own entries."""
         self._turned_on: dict[str, frozenset[str]] = {}
         """What each change that undid or redid others turned on; it turned the rest of its entries off."""
+        self._runs = set[str]()
+        """The changes of commands, or those that brought such entries back."""
         self._switching = switching
-        self._undone = {change.id: change.undoes for change in changes if change.undoes and switching}
+        self._undone = {one.id: one.undoes for one in changes if one.undone_ids and one.undoes and switching}
         for change in changes:
             self._follow_change(change)
         self.active = frozenset(self._on)
@@ -133,13 +141,19 @@ class Timeline:
 
     def entries_of(self, *roots: str) -> frozenset[str]:
         """Return the entries that switching these changes switches."""
-        return frozenset[str]().union(*(self._switches[root] for root in roots))
+        return frozenset[str]().union(*map(self._entries_switched, roots))
+
+    def _entries_switched(self, change_id: str) -> frozenset[str]:
+        """Return the entries that a change switched, or else its own, which undoing it switches."""
+        if change_id in self._switches:
+            return self._switches[change_id]
+        return frozenset(map(name_entry, self.changes[self._positions[change_id]].entries))
 
     def undo_switches(self, change_ids: Iterable[str], own: frozenset[str]) -> frozenset[str]:
         """Return the entries to switch so that these changes did nothing: neither their own nor what they undid or redid."""
         wanted: dict[str, bool] = dict.fromkeys(own, False)
-        for change_id in change_ids:
-            for name in self._switches[change_id] if change_id in self._turned_on else ():
+        for change_id in sorted(self._turned_on.keys() & change_ids, key=self.position_of):
+            for name in self._switches[change_id]:
                 wanted.setdefault(name, name not in self._turned_on[change_id])
         return frozenset(name for name, is_on in wanted.items() if (name in self.active) != is_on)
 
@@ -156,10 +170,9 @@ class Timeline:
             return True
         return self.changes[self.position_of(change_id)].is_outside
 
-    def is_run(self, change_id: str) -> bool:
-        """Tell whether the entries of a change may be of any kind: a command made it, or it brought such entries back."""
-        entries = self.changes[self.position_of(change_id)].entries
-        return entries[0].call.operation == "run" or any(entry.change.whole for entry in entries)
+    def has_runs(self, change_ids: Iterable[str]) -> bool:
+        """Tell whether entries of some changes may be of any kind: commands made them, or such entries were brought back."""
+        return bool(self._runs) and not self._runs.isdisjoint(change_ids)
 
     def began(self, change_id: str) -> str:
         """Return when a change was made."""
@@ -182,7 +195,7 @@ class Timeline:
 
     def switch_change(self, active: frozenset[str], root: str) -> tuple[Literal["undo", "redo", ""], frozenset[str]]:
         """Return the command that switches a change, and what is in effect after it; no command if there is none."""
-        entries = self._switches[root]
+        entries = self._entries_switched(root)
         if root not in self._turned_on:
             return ("undo", active - entries) if entries & active else ("redo", active | entries)
         later = self.changes[self.position_of(root) + 1 :]
@@ -204,19 +217,20 @@ class Timeline:
         return switched[::-1]
 
     def _follow_change(self, change: RecordedChange) -> None:
-        switched = self._switched_by(change)
+        switched = self._switched_by(change) if change.undone_ids else None
         if switched is None:
-            self._switches[change.id] = frozenset(map(name_entry, change.entries))
-            self._on |= self._switches[change.id]
             for entry in change.entries:
-                self._take_steps(change, entry)
+                self._take_steps(entry)
         else:
             self._switches[change.id] = switched
             self._on ^= switched
             self._turned_on[change.id] = switched & self._on
             self._move_files(switched, self.root_of(change.id))
         for entry in change.entries:
-            self.heads |= {key: after for key, _, after in entry.change.transitions()}
+            if entry.change.whole or entry.call.operation == "run":
+                self._runs.add(change.id)
+            for key, _, after in entry.change.transitions():
+                self.heads[key] = after
 
     def _switched_by(self, change: RecordedChange) -> frozenset[str] | None:
         """Return the entries that a change switched; None if it is a change of its own."""
@@ -224,19 +238,20 @@ class Timeline:
             return None
         if several := change.switched_entries:
             return several
-        return self._switches.get(change.undoes) if change.undoes else None
+        followed = change.undoes and self._positions.get(change.undoes, len(self.changes)) < self._positions[change.id]
+        return self._entries_switched(change.undoes) if followed else None
 
-    def _take_steps(self, by: RecordedChange, entry: Entry) -> None:
-        change = entry.change
+    def _take_steps(self, entry: Entry) -> None:
+        change, outside = entry.change, entry.call.operation == "external"
         to_key = change.to_path or change.path
         if change.to_path and change.displaced:
             self._add_step(entry, self._file_at(to_key, change.displaced), "", change.displaced, None)
         if change.before is None:
-            file = self._new_file(change.path, outside=by.is_outside)
+            file = self._new_file(change.path, outside=outside)
         else:
             file = self._file_at(change.path, change.before)
         self._add_step(entry, file, to_key if change.after else "", change.before, change.after)
-        if change.after is None and by.is_outside:
+        if change.after is None and outside:
             self._lost[change.path] = file
 
     def _new_file(self, key: str, *, outside: bool) -> FileTrail:
@@ -259,8 +274,11 @@ class Timeline:
     ) -> None:
         key, name, outside = file.place, name_entry(entry), entry.call.operation == "external"
         known = self.heads.get(key)
-        if known and before and known.sha256 == before.sha256 and known.mode not in {None, before.mode}:
+        if before:
+            file.learn_mode(before)
+        if known and before and known.sha256 == before.sha256 and known.mode not in (None, before.mode):
             file.steps.append(outside_step(key, key, known, before))
+        self._on.add(name)
         step = FileStep(
             change_id=entry.change_id,
             entry_name=name,
@@ -286,6 +304,8 @@ class Timeline:
     def _place_file(self, file: FileTrail, key: str, to_key: str, root: str) -> None:
         file.place = to_key
         if self.found.get(key) is file:
+            if key == to_key:
+                return
             del self.found[key]
         if to_key:
             self.found[to_key] = file
