@@ -33,6 +33,26 @@ def test_the_log_lists_what_happened_and_what_was_refused_newest_first(shell: Sh
     assert lines[2][1:] == [change[-8:], "ada", "edit", "a.txt", "+2", "-1"]
 
 
+@requirement("outside:record:counted")
+def test_the_log_counts_the_lines_of_an_outside_edit_and_names_it_whole(shell: Shell) -> None:
+    path = shell.write("a.txt", "one\ntwo\n")
+    shell.edit("a.txt", "one", "uno")
+    path.write_text("uno\ntwo\nthree\nfour\n")
+    shell("read", "a.txt")
+    path.write_text("uno\n" + "x\n" * 200_000)
+    shell("read", "a.txt")
+
+    large, outside = [entry for entry in shell.json("log")["entries"] if entry["operation"] == "external"]
+    row = next(line.split() for line in shell("log").out.splitlines() if outside["change_id"] in line)
+    patched = shell("log", "--stat").out.splitlines()
+
+    assert (outside["added"], outside["removed"]) == (2, 0)
+    assert (large["added"], large["removed"]) == (0, 0)
+    assert row[1:] == [outside["change_id"], "outside", "external", "a.txt", "+2"]
+    assert "    a.txt  +2" in patched
+    assert shell.json("show", outside["change_id"])["entries"][0]["added"] == 2
+
+
 def test_the_log_as_json_has_every_fact(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     change = shell.edit("a.txt", "one", "uno")

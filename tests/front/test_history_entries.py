@@ -115,6 +115,17 @@ def test_a_file_that_was_deleted_through_surehold_comes_back(shell: Shell) -> No
     assert (shell.root / "gone.txt").read_text() == "one\n"
 
 
+@requirement("history:revert:files")
+def test_a_file_that_did_not_exist_at_a_change_yet_stays_deleted(shell: Shell) -> None:
+    shell.write("first.txt", "one\n")
+    change = record(shell, "echo two >> first.txt")
+    record(shell, "echo later > later.txt")
+    shell("delete", "later.txt")
+
+    assert shell("revert", "later.txt", "--to", change).out == "later.txt: nothing to revert.\n"
+    assert not (shell.root / "later.txt").exists()
+
+
 def test_revert_shows_no_escape_sequence_of_a_name(shell: Shell) -> None:
     name = "a\x1b[31m.txt"
     shell.write(name, "one\n")

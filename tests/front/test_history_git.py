@@ -11,7 +11,7 @@ from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.workspace.past.blame import blame_file
-from surehold.workspace.past.git_commit import GitRepository
+from surehold.workspace.past.git_commit import GitCommit, GitRepository
 from surehold.workspace.past.net_diff import net_diff
 from surehold.workspace.past.selectors import Selectors
 
@@ -22,10 +22,10 @@ LINES = [f"line {number}" for number in range(60)]
 class Repository:
     """A git repository that is a workspace as well."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *options: str) -> None:
         self.root = place / "work"
         self.root.mkdir(parents=True)
-        self.git("init", "-q", "-b", "main", ".")
+        self.git("init", "-q", "-b", "main", *options, ".")
         for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org"), ("commit.gpgsign", "false")):
             self.git("config", name, value)
         self.workspace = open_workspace(self.root, settings=Settings(state_dir=place / "state", durability="none"))
@@ -42,8 +42,11 @@ class Repository:
         self.git("commit", "-q", "--allow-empty", "-m", message)
 
     def commit_selected(self, words: Selectors) -> str:
+        return self.try_commit(words, dry_run=False).sha
+
+    def try_commit(self, words: Selectors, *, dry_run: bool) -> GitCommit:
         files = net_diff(self.workspace, self.workspace.history.select_done(words))
-        return GitRepository(str(self.root)).commit(files, "Work", ["Agent: bot"], dry_run=False).sha
+        return GitRepository(str(self.root)).commit(files, "Work", ["Agent: bot"], dry_run=dry_run)
 
     def state(self) -> dict[str, object]:
         """Return everything that a commit must leave alone."""
@@ -141,6 +144,82 @@ def test_a_repository_in_the_middle_of_something_is_left_alone(tmp_path: Path, m
         repository.commit_selected(Selectors(agent="bot"))
 
     assert (refused.value.reason, repository.git("rev-parse", "HEAD")) == ("repository_busy", head)
+
+
+@requirement("history:commit:busy")
+def test_a_file_with_an_unsettled_conflict_is_not_committed_and_others_are(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.put("a.txt", LINES)
+    repository.commit_all("base")
+    for word in ("stashed", "committed"):
+        repository.put("a.txt", [*LINES[:5], word, *LINES[6:]])
+        repository.git("stash") if word == "stashed" else repository.commit_all("other")
+    with pytest.raises(subprocess.CalledProcessError):
+        repository.git("stash", "pop")  # leaves a conflict in the index, and no mark of a merge
+    session = repository.workspace.session(agent="bot")
+    session.edit("a.txt", ("line 40\n", "forty\n"))
+    session.create("new.txt", "new\n")
+    before = repository.git("ls-files", "-s", "a.txt")
+
+    with pytest.raises(SureholdError) as refused:
+        repository.commit_selected(Selectors(agent="bot"))
+    repository.commit_selected(Selectors(paths=("new.txt",)))
+
+    assert (refused.value.reason, refused.value.path) == ("repository_busy", "a.txt")
+    assert refused.value.action == "Settle it first, then: git add a.txt"
+    assert repository.git("ls-files", "-s", "a.txt") == before
+    assert repository.git("show", "HEAD:new.txt") == "new\n"
+
+
+@requirement("history:commit:foreign")
+def test_files_of_repositories_inside_of_this_one_are_left_out(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    for name in ("sub", "apart"):
+        (repository.root / name).mkdir()
+        repository.git("-C", name, "init", "-q")
+    (repository.root / "sub" / "s.txt").write_text("one\n")
+    repository.git("-C", "sub", "add", "s.txt")
+    repository.git("-C", "sub", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "sub")
+    repository.git("-c", "advice.addEmbeddedRepo=false", "add", "sub")
+    repository.git("commit", "-q", "-m", "base")
+    session = repository.workspace.session(agent="bot")
+    session.edit("sub/s.txt", ("one\n", "two\n"))
+    session.create("apart/t.txt", "one\n")
+    with pytest.raises(SureholdError) as refused:
+        repository.commit_selected(Selectors(agent="bot"))
+    session.create("u.txt", "one\n")
+    link = repository.git("ls-tree", "HEAD", "sub")
+
+    made = repository.try_commit(Selectors(agent="bot"), dry_run=False)
+
+    assert refused.value.reason == "nothing_to_commit"
+    assert (made.paths, made.foreign) == (("u.txt",), ("apart/t.txt", "sub/s.txt"))
+    assert link.startswith("160000 ")
+    assert repository.git("ls-tree", "HEAD", "sub") == link
+
+
+@requirement("history:commit:exact")
+def test_a_repository_with_long_names_and_a_file_that_is_intended_to_be_added_is_committed_to(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, "--object-format=sha256")
+    for name in ("a.txt", "gone.txt"):
+        repository.put(name, LINES)
+    repository.commit_all("base")
+    session = repository.workspace.session(agent="bot")
+    session.edit("a.txt", ("line 3\n", "three\n"))
+    session.read("gone.txt")
+    session.delete("gone.txt")
+    session.create("new.txt", "new\n")
+    repository.git("add", "-N", "new.txt")
+    objects = repository.git("count-objects")
+
+    planned = repository.try_commit(Selectors(agent="bot"), dry_run=True)
+    assert (planned.paths, planned.sha) == (("a.txt", "gone.txt", "new.txt"), "")
+    assert repository.git("count-objects") == objects
+
+    made = repository.try_commit(Selectors(agent="bot"), dry_run=False)
+
+    assert (made.paths, made.left_staged) == (planned.paths, ())
+    assert repository.git("status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("seed", range(200 if SOAK else 8))

@@ -17,6 +17,7 @@ from front.shell import Shell
 from spec.marks import requirement
 from surehold.app import open_workspace
 from surehold.errors import NotFound
+from surehold.workspace.session import CurrentServer
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -104,6 +105,33 @@ def test_one_file_of_a_session_is_undone_and_the_rest_stays(shell: Shell) -> Non
     assert text(shell) == shouted(2, 10, 20)
 
 
+@requirement("history:selectors:moved")
+def test_a_file_is_followed_back_through_its_moves(shell: Shell) -> None:
+    shell.write("old.txt", TEXT)
+    with open_workspace(shell.root) as workspace:
+        claude = workspace.session(agent="claude-code")
+        first = claude.edit("old.txt", ("line 2\n", "LINE 2\n"), reason="first")
+        claude.move("old.txt", "mid.txt")
+        claude.edit("mid.txt", ("line 5\n", "LINE 5\n"), reason="second")
+        claude.move("mid.txt", "src/new.txt")
+        other = claude.create("old.txt", "another file\n", reason="not meant")
+
+    said = shell("log", "--oneline", "src/new.txt").out.splitlines()
+    assert [line.split("  ", 3)[3].split("  ")[0] for line in said] == ["move", "edit", "move", "edit"]
+    assert "+LINE 2\n" in shell("diff", "--agent", "claude", "src/new.txt").out
+    assert shell("read", "src/new.txt", "--at", first.change_id, "--lines", "2").out.endswith("LINE 2\n")
+    assert shell("read", "src/new.txt", "--at", other.change_id).out == shouted(2, 5)
+
+    assert shell("undo", "src/new.txt").code == 1
+    shell("move", "old.txt", "other.txt")
+    shell("undo", "src/new.txt")
+
+    assert {path.name: path.read_text() for path in shell.root.glob("*.txt")} == {
+        "old.txt": TEXT,
+        "other.txt": "another file\n",
+    }
+
+
 @requirement("history:undo:partial")
 def test_a_conflict_is_named_by_its_lines_and_the_rest_can_be_undone(shell: Shell) -> None:
     work(shell)
@@ -116,7 +144,12 @@ def test_a_conflict_is_named_by_its_lines_and_the_rest_can_be_undone(shell: Shel
     assert refused["suggested_action"] == "--partial does what can be done: 2 of 3 changes."
     assert text(shell) == shouted(2, 10, 20).replace("LINE 2\n", "line two\n")
 
-    shell.json("undo", "--agent", "claude", "--partial")
+    left = next(one for one in shell.json("log", "--all")["entries"] if one["reason"] == "two is important")
+    expected = f"`a.txt`: not undone ({left['change_id']}), since later changes touch the same lines (2)."
+    assert shell.json("undo", "--agent", "claude", "--partial", "--dry-run")["warnings"] == [expected]
+    assert f"Left out: {expected}" in shell("undo", "--agent", "claude", "--partial", "--dry-run").out
+    done = shell("undo", "--agent", "claude", "--partial")
+    assert f"Left out: {expected}" in done.out
     assert text(shell) == shouted(20).replace("line 2\n", "line two\n")
     assert not (shell.root / "new.txt").exists()
 
@@ -374,7 +407,7 @@ def test_what_is_no_bundle_is_refused(shell: Shell, tmp_path: Path, data: bytes)
 
 
 BAD_WORDS: list[tuple[list[str], str]] = [
-    (["undo", "--session", "nobody"], "no_such_session"),
+    (["undo", "--session", "unknown"], "no_such_session"),
     (["undo", "--session", "session-c"], "ambiguous_session"),
     (["undo", "--agent", "gemini"], "no_such_agent"),
     (["undo", "--turn", "9"], "no_such_turn"),
@@ -457,3 +490,62 @@ def test_a_turn_without_changes_names_nothing_and_no_other_turn(shell: Shell) ->
         with pytest.raises(NotFound):
             workspace.undo(session=session.id, turn=empty)
         assert len(workspace.changes(session=session.id)) == 11
+
+
+@requirement("history:status:facts")
+def test_status_names_the_agents_that_work_and_no_server_that_ended(shell: Shell) -> None:
+    with open_workspace(shell.root) as workspace:
+        called, silent = CurrentServer(workspace), CurrentServer(workspace)
+        served = called.choose_session("codex", fresh="session-codex")
+
+        assert [one["session"] for one in shell.json("status")["agents"]] == [served]
+
+        silent.end()
+        called.end()
+        assert shell.json("status")["agents"] == []
+
+
+@requirement("history:sessions:facts")
+def test_sessions_take_the_selectors_that_the_other_commands_take(shell: Shell) -> None:
+    work(shell)
+
+    def rows(*words: str) -> list[tuple[str, int, int]]:
+        found = shell.json("sessions", *words)["sessions"]
+        return [(one["agent"], one["changes"], one["files"]) for one in found]
+
+    assert rows("--agent", "claude") == [("claude-code", 3, 2)]
+    assert rows("--since", "1h") == [("codex", 2, 3), ("claude-code", 3, 2)]
+    assert rows("new.txt") == [("claude-code", 1, 1)]
+    assert rows("--session", "session-claude-code", "--turn", "last") == [("claude-code", 1, 1)]
+    assert shell.json("sessions", "--agent", "unknown", code=1)["error"]["reason"] == "no_such_agent"
+
+
+@requirement("history:selectors:bad")
+def test_what_cannot_be_undone_or_redone_says_what_works_instead(shell: Shell) -> None:
+    work(shell)
+    done = shell.edit("a.txt", "LINE 10\n", "ten\n")
+    shell("edit", "a.txt", "--old", "not there", "--new", "x")
+    refused = next(one["change_id"] for one in shell.json("log", "--failed")["entries"])
+
+    for words in (("undo", refused), ("redo", refused), ("redo", done)):
+        error = shell.json(*words, code=1)["error"]
+        assert error["suggested_action"] != "Correct the call and try again."
+        assert ("surehold undo" if words[-1] == done else "refused") in error["suggested_action"]
+
+
+@requirement("front:cli:safe_text")
+def test_names_and_reasons_of_agents_are_escaped_where_they_leave_the_history(shell: Shell) -> None:
+    for words in (["init", "-q", "."], ["config", "user.name", "Ada"], ["config", "user.email", "a@example.org"]):
+        subprocess.run(["git", *words], cwd=shell.root, check=True)
+    shell.write("a.txt", "one\n")
+    subprocess.run(["git", "add", "-A"], cwd=shell.root, check=True)
+    subprocess.run(["git", "commit", "-qm", "base"], cwd=shell.root, check=True)
+    with open_workspace(shell.root) as workspace:
+        session = workspace.session(agent="evil\n\x1b[31mred")
+        session.read("a.txt")
+        session.edit("a.txt", ("one", "two"), reason="fix \x1b[2J \u202e it")
+
+    error = shell.json("log", "--agent", "unknown", code=1)["error"]
+    assert not any(one in error["suggested_action"] for one in ("\n", "\x1b"))
+    message = shell.json("commit", "--session", "last")["message"]
+    assert not any(one in message for one in ("\x1b", "\u202e"))

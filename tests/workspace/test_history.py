@@ -1,6 +1,7 @@
 import os
 import sqlite3
 import stat
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StateCorrupt, UndoConflict
 from surehold.stores.base import Entry, LedgerQuery, Operation
+from surehold.stores.upkeep import ALL_TRASH, TrashItem, TrashQuery
 from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.workspace.past.blame import blame_file
 from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Sha256
 from workspaces import Bench, call, make_bench
 
@@ -60,6 +63,22 @@ def test_an_undo_over_an_outside_edit_elsewhere_in_the_file_keeps_it(bench: Benc
     bench.workspace.history.undo(change)
 
     assert bench.get("a") == b"outside\n" + TEXT
+
+
+@requirement("history:blame:lines")
+def test_no_one_is_named_for_the_lines_of_an_outside_edit_that_is_not_recorded_yet(bench: Bench) -> None:
+    bench.put("a", b"one\ntwo\n")
+    change = edit(bench, "a", "two\n", "three\n").change_id
+    bench.put("a", b"outside\none\nthree\n")
+
+    with bench.disk.lock([bench.workspace.target("a")], timeout=0):  # as long as a writer is at work
+        lines = blame_file(bench.workspace, "a")
+
+    assert [(one.text, one.entry.change_id if one.entry else "") for one in lines] == [
+        ("outside", ""),
+        ("one", ""),
+        ("three", change),
+    ]
 
 
 @requirement("engine:undo:conflict")
@@ -232,6 +251,33 @@ def test_a_permanent_delete_is_not_in_the_trash_but_can_be_undone(bench: Bench) 
     bench.workspace.history.undo(gone.change_id)
 
     assert bench.get("a") == b"x"
+
+
+@requirement("engine:trash:pages", "engine:trash:empty")
+def test_a_trash_of_several_pages_is_searched_and_emptied_as_a_whole(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcde":
+        bench.put(name, name.encode())
+        bench.workspace.write(Proposal(path=name, edit=Delete(), proof=Exact()), call=call("delete"))
+    pages = list[int]()
+    original = bench.workspace.store.list_trash
+
+    def list_trash(query: TrashQuery = ALL_TRASH) -> tuple[TrashItem, ...]:
+        found = original(replace(query, limit=min(query.limit, 2)))
+        pages.append(len(found))
+        return found
+
+    monkeypatch.setattr(bench.workspace.store, "list_trash", list_trash)
+    history = bench.workspace.history
+    oldest = bench.workspace.store.list_trash(TrashQuery(path="a"))[0]
+    pages.clear()
+    assert history.trash_item(oldest.id[1:]) == oldest
+    assert pages == [2, 2, 1, 0]
+
+    assert history.count_trash() == 5
+    assert history.empty_trash() == 5
+    assert (history.count_trash(), history.trash()) == (0, ())
 
 
 @requirement("engine:trash:empty", "engine:trash:list")

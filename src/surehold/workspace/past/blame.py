@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from surehold.errors import BinaryFile, NotFound
+from surehold.errors import BinaryFile, FileTooLarge, NotFound, SpelledText, spell
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.text.align import find_changes
 from surehold.text.diff import split_lines
 from surehold.text.diff_rows import HUNK_HEADER, classify_rows
-from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.text.plan import MAX_COMPARED_BYTES
+from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.paths import AnyPath
 from surehold.workspace.workspace import Workspace
 
@@ -43,10 +44,16 @@ def blame_file(workspace: Workspace, path: AnyPath) -> list[BlamedLine]:
     if not steps:
         action = "A file is in the history from its first change through Surehold on."
         raise NotFound(f"`{target.key}` is not in the history.", path=target.key, reason="no_history", action=action)
+    if current.size > MAX_COMPARED_BYTES:
+        message = f"`{target.key}` has {current.size} bytes, too many to tell line by line who wrote them."
+        changes = SpelledText(f"surehold log {target.key}", f"workspace.changes({target.key!r})")
+        action = spell("Up to {} bytes can be. See its changes: {}", str(MAX_COMPARED_BYTES), changes)
+        raise FileTooLarge(message, path=target.key, reason="too_large_to_blame", action=action)
     rows = split_lines(current.data)
-    lines = _carry_lines(workspace.store, steps, rows, trust_diffs=True)
+    versions = _KnownVersions(workspace.store, current, rows)
+    lines = _carry_lines(versions, steps, trust_diffs=True)
     if len(lines) != len(rows):
-        lines = _carry_lines(workspace.store, steps, rows, trust_diffs=False)
+        lines = _carry_lines(versions, steps, trust_diffs=False)
     texts = [current.encoding.decode(row).rstrip("\r\n") for row in rows]
     return [
         BlamedLine(number=number, text=text, entry=entry)
@@ -97,17 +104,16 @@ def _entries_back(store: Store, key: str, before: int) -> Iterator[Entry]:
         before = rows[-1].seq
 
 
-def _carry_lines(
-    store: Store, steps: Sequence[_VersionStep], rows: Sequence[bytes], *, trust_diffs: bool
-) -> list[Entry | None]:
+def _carry_lines(versions: "_KnownVersions", steps: Sequence[_VersionStep], *, trust_diffs: bool) -> list[Entry | None]:
+    rows = versions.rows
     returned = {step.after.sha256 for step in steps if step.after and _comes_back(step.entry)}
     known = steps[0].before
-    carried = _CarriedLines([None] * len(_read_rows(store, known)), keeps_removed=bool(returned))
+    carried = _CarriedLines([None] * len(versions.read_rows(known)), keeps_removed=bool(returned))
     whole: dict[str, Lines] = {known.sha256: [*carried.lines]} if known else {}
     """Who wrote the lines of the versions that came back later."""
     for step in steps:
         if known != step.before and (known and known.sha256) != (step.before and step.before.sha256):
-            carried.splice_versions(_read_rows(store, known), _read_rows(store, step.before), None)
+            carried.splice_versions(versions.read_rows(known), versions.read_rows(step.before), None)
         change = step.entry.change
         if step.before and step.after and step.before.sha256 == step.after.sha256:
             pass
@@ -116,22 +122,32 @@ def _carry_lines(
         elif trust_diffs and change.diff and not change.diff_truncated:
             carried.splice_diff(change.diff, step.entry)
         else:
-            carried.splice_versions(_read_rows(store, step.before), _read_rows(store, step.after), step.entry)
+            carried.splice_versions(versions.read_rows(step.before), versions.read_rows(step.after), step.entry)
         if step.after and step.after.sha256 in returned:
             whole[step.after.sha256] = [*carried.lines]
         known = step.after
-    last = _read_rows(store, known)
+    last = versions.read_rows(known)
     if last != rows:
         carried.splice_versions(last, rows, None)
     return carried.lines
 
 
-def _read_rows(store: Store, version: Version | None) -> list[bytes]:
-    try:
-        snapshot = Snapshot(store.read_blob(version.sha256)) if version else ABSENT
-    except NotFound:  # an earlier version that was given up
-        return []
-    return split_lines(snapshot.data)
+@dataclass(frozen=True, slots=True)
+class _KnownVersions:
+    """The rows of the versions of a file; those of the file itself need not be stored."""
+
+    store: Store
+    current: Snapshot
+    rows: Sequence[bytes]
+
+    def read_rows(self, version: Version | None) -> list[bytes]:
+        if version and version.sha256 == self.current.sha256:
+            return [*self.rows]
+        try:
+            data = self.store.read_blob(version.sha256) if version else b""
+        except NotFound:  # an earlier version that was given up
+            return []
+        return split_lines(data)
 
 
 @dataclass(slots=True)

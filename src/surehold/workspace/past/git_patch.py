@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from surehold.text.diff import quote_name
-from surehold.text.plan import diff_between
+from surehold.text.plan import MAX_COMPARED_BYTES, diff_between, plan_between
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.past.net_diff import FileNetDiff
 
 _NO_BLOB = "0" * 40
 _BYTES_PER_ROW = 52
+_ROWS_PER_PIECE = 10_000
 
 
 def render_git_patch(file: FileNetDiff) -> bytes:
@@ -68,10 +69,14 @@ def _render_rows(file: FileNetDiff, before: Version | None, after: Version | Non
     yield f"index {_blob_name(file.before)}..{_blob_name(file.after)}\n"
     if not (file.before.data or file.after.data):
         return
-    if _has_text_rows(file.before) and _has_text_rows(file.after):
+    is_small = plan_between(file.before, file.after).differing_bytes <= MAX_COMPARED_BYTES
+    if is_small and _has_text_rows(file.before) and _has_text_rows(file.after):
         yield diff_between(file.before, file.after, from_name=f"a/{file.key}", to_name=f"b/{to_key}").text
     else:
-        yield f"GIT binary patch\n{_literal(file.after.data)}\n{_literal(file.before.data)}\n"
+        yield "GIT binary patch\n"
+        for side in (file.after.data, file.before.data):
+            yield from _literal(side)
+            yield "\n"
 
 
 def _git_mode(version: Version | None) -> str:
@@ -96,13 +101,16 @@ def _has_text_rows(snapshot: Snapshot) -> bool:
         snapshot.data.decode("utf-8")
     except UnicodeDecodeError:
         return False
-    return snapshot.is_text and not snapshot.needs_table and b"\0" not in snapshot.data
+    return b"\0" not in snapshot.data and not snapshot.needs_table
 
 
-def _literal(data: bytes) -> str:
+def _literal(data: bytes) -> Iterator[str]:
     packed = zlib.compress(data)
-    rows = [packed[at : at + _BYTES_PER_ROW] for at in range(0, len(packed), _BYTES_PER_ROW)]
-    return "".join((f"literal {len(data)}\n", *map(_encode_row, rows)))
+    yield f"literal {len(data)}\n"
+    for start in range(0, len(packed), _BYTES_PER_ROW * _ROWS_PER_PIECE):
+        piece = packed[start : start + _BYTES_PER_ROW * _ROWS_PER_PIECE]
+        rows = (piece[at : at + _BYTES_PER_ROW] for at in range(0, len(piece), _BYTES_PER_ROW))
+        yield "".join(map(_encode_row, rows))
 
 
 def _encode_row(row: bytes) -> str:

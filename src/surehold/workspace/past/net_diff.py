@@ -1,13 +1,13 @@
 """What some changes did all together: the difference between the files without them and the files as they are."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from surehold.errors import NotFound, StaleFile
-from surehold.stores.base import Entry
+from surehold.stores.base import Change, Entry
 from surehold.text.diff_rows import count_rows
-from surehold.text.plan import diff_between
+from surehold.text.plan import DEV_NULL, diff_between, name_difference
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.past.recorded import describe_facts, load_recorded
 from surehold.workspace.undo.planner import FileSwitch
@@ -52,20 +52,19 @@ def net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff
 
 def _net_diff(workspace: Workspace, entries: Sequence[Entry]) -> list[FileNetDiff]:
     switch = SelectionSwitch(workspace, entries, "undo")
-    by_name = {name_entry(entry): entry for entry in entries}
-    found = list[FileNetDiff]()
+    found, single = list[FileNetDiff](), list[tuple[str, Collection[str], str]]()
     for one in switch.switches:
         if one.old.is_directory and one.new.is_directory and not one.has_effect:
             continue  # its time follows from what is in it
         try:
             found.append(_diff_of_switch(one, switch.attempt.load(one.new), switch.attempt.load(one.old)))
         except NotFound:
-            names = [step.entry_name for step in one.file.steps if step.entry_name in by_name]
-            why = "bytes that it had are not stored any more"
-            found.append(_single_diffs(workspace, one.old.key or one.new.key, [by_name[name] for name in names], why))
-    for conflict in switch.conflicts:
-        single = [by_name[name] for name in conflict.entries if name in by_name]
-        found.append(_single_diffs(workspace, conflict.key, single, conflict.why))
+            names = [step.entry_name for step in one.file.steps]
+            single.append((one.old.key or one.new.key, names, "bytes that it had are not stored any more"))
+    single += ((conflict.key, conflict.entries, conflict.why) for conflict in switch.conflicts)
+    by_name = {name_entry(entry): entry for entry in entries} if single else {}
+    for key, names, why in single:
+        found.append(_single_diffs(workspace, key, [by_name[name] for name in names if name in by_name], why))
     return sorted(found, key=lambda one: one.key)
 
 
@@ -120,5 +119,24 @@ def single_diff(workspace: Workspace, entry: Entry) -> str:
     try:
         before, after = (load_recorded(workspace, one, change.path) for one in (change.before, change.after))
     except NotFound:
-        return change.diff
+        return change.diff or _name_missing(change)
     return diff_between(before, after, from_name=change.path, to_name=change.to_path or change.path).text
+
+
+def proposed_diff(workspace: Workspace, entries: Sequence[Entry]) -> str:
+    """Return what an agent had proposed of a change, where the person who was asked wrote something else or left it out."""
+    parts = list[str]()
+    for change in (entry.change for entry in entries if entry.ok and entry.change.proposal_sha256):
+        before = load_recorded(workspace, change.before, change.path)
+        proposed, to_name = Snapshot(workspace.store.read_blob(change.proposal_sha256)), change.to_path or change.path
+        parts.append(diff_between(before, proposed, from_name=change.path, to_name=to_name).text)
+    return "".join([*parts, *(single_diff(workspace, entry) for entry in entries if not entry.ok)])
+
+
+def _name_missing(change: Change) -> str:
+    """Say that two versions differ of which one is not stored."""
+    versions = (change.before, change.after)
+    if change.before and change.after and change.before.sha256 == change.after.sha256:
+        return ""
+    names = (change.path if change.before else DEV_NULL, (change.to_path or change.path) if change.after else DEV_NULL)
+    return name_difference(*names, versions, why="not all of their bytes are stored")

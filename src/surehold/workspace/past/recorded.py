@@ -1,11 +1,22 @@
-"""What the history knows of an entry of any kind: its name, its bytes, and what it was in words."""
+"""What the history knows of an entry of any kind: its name, its bytes, what it was in words, and where it is in the trash."""
 
 import os
 from contextlib import suppress
+from itertools import islice
 
 from surehold.errors import NotAFile, NotFound, SureholdError
-from surehold.stores.base import LedgerQuery
+from surehold.stores.base import Change, Entry, LedgerQuery, Store
+from surehold.stores.ledger_entries import pruned_before
+from surehold.stores.run_records import (
+    CREATED_BUDGET_BYTES,
+    DIFFERING_BUDGET_BYTES,
+    MAX_KEPT_AFTER_BYTES,
+    SMALL_AFTER_BYTES,
+)
+from surehold.stores.store_errors import trash_entry_missing_error
+from surehold.stores.upkeep import TrashItem, iterate_trash
 from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.workspace.past.selectors import MIN_END_CHARS, matches_id
 from surehold.workspace.paths import AnyPath, spelled_path
 from surehold.workspace.workspace import Workspace
 
@@ -47,6 +58,18 @@ def no_history_error(word: str) -> NotFound:
     return NotFound(f"`{word}` is not in the history.", path=word, reason="no_history", action=_UNKNOWN_ACTION)
 
 
+def find_trash_item(store: Store, reference: str) -> TrashItem:
+    """Return a deleted file by its id, or by a unique end of it."""
+    item = store.trash_item(reference)
+    if item is None and len(reference) >= MIN_END_CHARS:
+        named = (one for page in iterate_trash(store) for one in page if matches_id(one.id, reference.lower()))
+        found = list(islice(named, 2))
+        item = found[0] if len(found) == 1 else None
+    if item is None or item.state == "emptied":
+        raise trash_entry_missing_error(reference)
+    return item
+
+
 def read_recorded(workspace: Workspace, sha256: str, key: str = "") -> bytes:
     """Return the bytes of a name; those that were not stored because they never changed are still in a file."""
     try:
@@ -58,7 +81,44 @@ def read_recorded(workspace: Workspace, sha256: str, key: str = "") -> bytes:
                 entry = workspace.read_entry(name)
                 if entry and entry.version.kind == "file" and entry.version.sha256 == sha256:
                     return entry.data
+        if unkept := _unkept_after(workspace, sha256, key):
+            raise unkept from None
         raise
+
+
+def _unkept_after(workspace: Workspace, sha256: str, key: str) -> NotFound | None:
+    """Return why the bytes that a command left are not there, if it was a command that left them."""
+    if not key:
+        return None
+    for entry in workspace.store.list_entries(LedgerQuery(path=key, operation="run", ok_only=True, limit=_MAX_ENTRIES)):
+        change, after = entry.change, entry.change.after
+        why = _why_not_kept(change) if after and after.sha256 == sha256 else ""
+        if after and why and (after.size > MAX_KEPT_AFTER_BYTES or not _was_pruned(workspace, entry)):
+            message = (
+                f"`{key}` as the command of change {entry.change_id} left it ({after.size} bytes) was not kept: {why}."
+            )
+            action = f"What it was before that is kept: surehold read {key} --before {entry.change_id}"
+            if change.before is None:
+                action = "Run the command again, or take the file from a backup."
+            return NotFound(message, path=key, reason="not_kept", action=action, sha256=sha256)
+    return None
+
+
+def _why_not_kept(change: Change) -> str:
+    """Return which limit of what a command leaves may have kept a file out of the history; empty if there is none for it."""
+    size = change.after.size if change.after else 0
+    if size > MAX_KEPT_AFTER_BYTES:
+        return f"files above {MAX_KEPT_AFTER_BYTES >> 20} MiB are not stored as a command left them"
+    if change.before is None:
+        return f"of the new files of a command {CREATED_BUDGET_BYTES >> 20} MiB are stored, all together"
+    limit = f"{DIFFERING_BUDGET_BYTES >> 20} MiB of changes in large files are stored of a command, all together"
+    return limit if size > SMALL_AFTER_BYTES else ""
+
+
+def _was_pruned(workspace: Workspace, entry: Entry) -> bool:
+    """Tell whether the history was cleaned up since, of what is as old as an entry."""
+    query = LedgerQuery(operation="gc", after_seq=entry.seq, limit=_MAX_ENTRIES)
+    return any(pruned_before(one) > entry.timestamp for one in workspace.store.list_entries(query))
 
 
 def load_recorded(workspace: Workspace, version: Version | None, key: str = "") -> Snapshot:

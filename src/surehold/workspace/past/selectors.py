@@ -10,16 +10,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, tzinfo
 from heapq import merge
+from typing import Any
 
-from surehold.errors import InvalidArgument, NotFound, SureholdError
+from surehold.errors import (
+    LOG,
+    RECOVER,
+    SESSIONS,
+    InvalidArgument,
+    NotFound,
+    SpelledText,
+    SureholdError,
+    spell,
+    undo_command,
+)
 from surehold.stores.base import Entry, Intent, LedgerQuery, Store
 from surehold.stores.ledger_entries import normalize_timestamp
+from surehold.text.escape import escape_text
 from surehold.workspace.past.moments import parse_moment
 
 OUTSIDE_AGENT = "outside"
 LAST = "last"
 _PAGE_ENTRIES = 500
-_MIN_END_CHARS = 4
+_PAGE_INTENTS = 100
+MIN_END_CHARS = 4
 """A shorter word is the beginning of an id, never its end."""
 _LISTED_NAMES = 10
 SHOWN_ID_CHARS = 8
@@ -54,6 +67,39 @@ class RecordedPlace:
 
     key: str
     is_directory: bool = False
+    earlier: tuple["EarlierName", ...] = ()
+    """What the file was called before it was moved here, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierName:
+    """A name that a file had before an entry of the ledger moved it."""
+
+    key: str
+    before_seq: int
+    moved_at: str
+
+
+def find_earlier_names(store: Store, key: str) -> tuple[EarlierName, ...]:
+    """Follow a file back through the moves that gave it its name; newest first."""
+    found, before = list[EarlierName](), 0
+    while move := _find_move_to(store, key, before):
+        key, before = move.change.path, move.seq
+        found.append(EarlierName(key=key, before_seq=before, moved_at=move.timestamp))
+    return tuple(found)
+
+
+def _find_move_to(store: Store, key: str, before: int) -> Entry | None:
+    """Return the entry that moved a file to a name; None if it was made there, or had the name from the beginning."""
+    query = LedgerQuery(path=key, ok_only=True, before_seq=before, limit=_PAGE_ENTRIES)
+    for number, entry in enumerate(read_pages(store, query)):
+        change = entry.change
+        if change.to_path == key:
+            return entry
+        left = number > 0 and bool(change.to_path)
+        if left or (change.before is None and entry.call.operation not in (*SWITCHING, "restore")):
+            return None
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +128,8 @@ class ChangeSelection:
             limit=_PAGE_ENTRIES,
         )
         places = [replace(query, **row) for one in self.places for row in _place_conditions(one)] or [query]
-        last = 0
-        for entry in merge(*(_read_pages(store, one) for one in places), key=lambda one: -one.seq):
+        last, pages = 0, [read_pages(store, one) for one in places]
+        for entry in merge(*pages, key=lambda one: -one.seq) if pages[1:] else pages[0]:
             is_outside = entry.call.operation == "external"
             if entry.seq != last and (self.turn is None or entry.call.turn == self.turn):
                 last = entry.seq
@@ -101,21 +147,14 @@ class ChangeSelection:
         in_turn = self.turn is None or call.turn == self.turn
         return call.operation == "run" and is_meant and in_turn and in_time and not self.outside
 
-    def touches(self, entry: Entry) -> bool:
-        """Tell whether an entry is about one of the places; any is if there are none."""
-        paths = [path for path, _, _ in entry.change.transitions()]
-        return not self.places or any(_is_at(path, place) for path in paths for place in self.places)
+
+def _place_conditions(place: RecordedPlace) -> list[dict[str, Any]]:
+    below = [{"under": place.key}] if place.is_directory else []
+    return [{"path": place.key}, *below, *({"path": one.key, "before_seq": one.before_seq} for one in place.earlier)]
 
 
-def _place_conditions(place: RecordedPlace) -> list[dict[str, str]]:
-    return [{"path": place.key}, *([{"under": place.key}] if place.is_directory else [])]
-
-
-def _is_at(key: str, place: RecordedPlace) -> bool:
-    return key == place.key or (place.is_directory and key.startswith(f"{place.key}/"))
-
-
-def _read_pages(store: Store, query: LedgerQuery) -> Iterator[Entry]:
+def read_pages(store: Store, query: LedgerQuery) -> Iterator[Entry]:
+    """Yield everything that a query names, newest first; its limit is that of one page."""
     while rows := store.list_entries(query):
         yield from rows
         if len(rows) < query.limit:
@@ -135,7 +174,11 @@ def resolve_selectors(
     since, until = (parse_moment(word, now=now, zone=zone) if word else "" for word in (words.since, words.until))
     if since and until and since >= until:
         message = f"`{words.since}` is not before `{words.until}`."
-        raise InvalidArgument(message, reason="empty_period", action="Name an earlier time with --since.")
+        raise InvalidArgument(
+            message,
+            reason="empty_period",
+            action=spell("Name an earlier time with {}.", SpelledText("--since", "`since=`")),
+        )
     if words.agent and words.agent != OUTSIDE_AGENT:
         _check_agent(store, words.agent)
     located = [locate(path) for path in words.paths]
@@ -178,12 +221,12 @@ def _find_session(store: Store, word: str, among: ChangeSelection) -> str:
         raise InvalidArgument(
             message, reason="ambiguous_session", action=f"It could be {shown}.", candidates=found[:10]
         )
-    action = "Look it up with `surehold sessions`; `last` is the newest."
+    action = spell("Look it up with {}; `last` is the newest.", SESSIONS)
     raise NotFound(f"No session is called `{word[:80]}`.", reason="no_such_session", action=action)
 
 
 def _find_names(names: list[str], word: str) -> list[str]:
-    if len(word) < _MIN_END_CHARS:
+    if len(word) < MIN_END_CHARS:
         return [name for name in names if name.startswith(word)]
     return [name for name in names if matches_id(name, word)]
 
@@ -196,8 +239,9 @@ def matches_id(name: str, word: str) -> bool:
 def _check_agent(store: Store, word: str) -> None:
     if store.list_entries(LedgerQuery(agent=word, limit=1)):
         return
-    known = ", ".join(sorted({row.agent for row in store.list_sessions() if row.agent})[:_LISTED_NAMES])
-    action = f"Known agents: {known}." if known else "Look at `surehold log`."
+    names = sorted({escape_text(row.agent) for row in store.list_sessions() if row.agent})
+    known = ", ".join(names[:_LISTED_NAMES])
+    action = f"Known agents: {known}." if known else spell("Look at {}.", LOG)
     raise NotFound(f"No agent's name begins with `{word[:80]}`.", reason="no_such_agent", action=action)
 
 
@@ -213,14 +257,14 @@ def _find_turn(store: Store, among: ChangeSelection, word: str) -> tuple[str, st
     found = [turn for turn in turns if turn[1] == word]
     if not found and any(turn.id == word for turn in store.list_turns(among.session)):
         return among.session, word  # nothing was changed in it
-    if not found and len(word) >= _MIN_END_CHARS:  # turns are often numbered: 1 is not the beginning of 12
+    if not found and len(word) >= MIN_END_CHARS:  # turns are often numbered: 1 is not the beginning of 12
         found = [turn for turn in turns if matches_id(turn[1], word)]
     if len(found) == 1:
         return found[0]
     if found:
         sessions = ", ".join(name for name, _ in found[:_LISTED_NAMES])
         message = f"`{word[:80]}` names a turn in {len(found)} sessions."
-        action = f"Add --session; it could be {sessions}."
+        action = spell("Add {}; it could be {}.", SpelledText("--session", "`session=`"), sessions)
         raise InvalidArgument(message, reason="ambiguous_turn", action=action)
     known = ", ".join(list(dict.fromkeys(turn for _, turn in turns))[:_LISTED_NAMES])
     action = f"Turns with changes: {known}." if known else "No turn was marked; select by session or time instead."
@@ -233,21 +277,35 @@ def _no_last_session(among: ChangeSelection) -> NotFound:
     message = "No session has changed anything yet."
     if among != ChangeSelection():
         message = "No session has made a change like that."
-    return NotFound(message, reason="no_such_session", action="See: surehold sessions")
+    return NotFound(message, reason="no_such_session", action=spell("See {}.", SESSIONS))
 
 
 def _changed_nothing(session: str) -> NotFound:
     message = f"Session `{session}` has changed nothing."
-    return NotFound(message, reason="no_changes", action="See: surehold sessions")
+    return NotFound(message, reason="no_changes", action=spell("See {}.", SESSIONS))
+
+
+def refuse_unrecorded(store: Store, change_id: str, what: str) -> None:
+    """Refuse when the process that was to record a command has ended without it, as with a full disk."""
+    tried = set[str]()
+    while page := store.dead_intents(limit=_PAGE_INTENTS, skip=tried):
+        found = {busy.intent.id for busy in page}
+        if change_id in found:
+            raise InvalidArgument(
+                f"What {what} did is kept, and not in the history yet.",
+                reason="not_recorded",
+                action=spell("See what is in the way, and record it, with {}.", RECOVER),
+            )
+        tried |= found
 
 
 def refuse_empty(selection: ChangeSelection, words: Selectors, running: Sequence[Intent] = ()) -> SureholdError:
     """Return the refusal for selectors that are right, and that no change matches; commands may still run."""
     if running:
         message = f"What is selected is done by `{' '.join(running[0].call.argv)}`, which still runs."
-        action = f"Wait until its last process has ended, then: surehold undo {running[0].id}"
+        action = spell("Wait until its last process has ended, then: {}", undo_command(running[0].id))
         return InvalidArgument(message, reason="still_running", action=action)
     if selection.session and words == Selectors(session=words.session):
         return _changed_nothing(selection.session)
     message = f"No change matches `{words.describe()[:200]}`."
-    return NotFound(message, reason="no_changes", action="See which there are: surehold log")
+    return NotFound(message, reason="no_changes", action=spell("See which there are with {}.", LOG))

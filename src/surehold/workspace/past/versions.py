@@ -4,19 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from surehold.disk.base import StoredEntry
-from surehold.errors import NotFound
+from surehold.errors import LOG, NotFound, spell
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.text.plan import Delete, Keep
+from surehold.text.plan import Delete, Keep, name_difference
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.past.net_diff import FileNetDiff, diff_versions
 from surehold.workspace.past.recorded import load_file, load_recorded, no_history_error, recorded_key, recorded_keys
+from surehold.workspace.past.selectors import find_earlier_names
 from surehold.workspace.paths import AnyPath
 from surehold.workspace.proposal import Absent, CallAuthor, EntrySwitch, Proposal, Receipt, Sha256, Unproven
 from surehold.workspace.workspace import Workspace
 
 _MAX_ENTRIES = 10_000_000
+_NOT_STORED = "the bytes of the last recorded change are not stored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +57,11 @@ def read_version(workspace: Workspace, path: AnyPath, point: HistoryPoint) -> Sn
     """Return a file as it was at a point; `NotFound` if there was none."""
     key = recorded_key(workspace, path)
     version = version_at(workspace.store, key, point)
+    if version is None and (name := _name_at(workspace.store, key, point)) != key:
+        version = version_at(workspace.store, name, point)
     if version is None:
         names = _other_names(workspace.store, key)
-        action = f"It was called {' or '.join(names)} at other times." if names else "Look at `surehold log`."
+        action = f"It was called {' or '.join(names)} at other times." if names else spell("Look at {}.", LOG)
         message = f"`{key}` did not exist {point.name}."
         raise NotFound(message, path=key, reason="not_at_that_time", action=action)
     return load_file(workspace, version, key)
@@ -103,17 +107,11 @@ def _wanted_version(store: Store, key: str, point: HistoryPoint | None, *, is_th
 
 def _name_at(store: Store, key: str, point: HistoryPoint) -> str:
     """Return the name that a file of today had at a point."""
-    before = 0
-    while True:
-        query = LedgerQuery(path=key, ok_only=True, after_seq=point.seq, before_seq=before, limit=_MAX_ENTRIES)
-        moved = next((one for one in store.list_entries(query) if key in {one.change.to_path, _made_at(one)}), None)
-        if moved is None or moved.change.to_path != key:
-            return key
-        key, before = moved.change.path, moved.seq
-
-
-def _made_at(entry: Entry) -> str:
-    return entry.change.path if entry.change.before is None or entry.change.to_path else ""
+    for one in find_earlier_names(store, key):
+        if one.moved_at < point.moment if point.moment else one.before_seq <= point.seq:
+            break
+        key = one.key
+    return key
 
 
 def last_version(store: Store, key: str) -> Version | None:
@@ -129,7 +127,13 @@ def diff_since_recorded(workspace: Workspace, key: str) -> FileNetDiff:
     """Return how a path differs from what the last change through Surehold left there."""
     known, entry = last_version(workspace.store, key), workspace.read_entry(key)
     after = Snapshot(entry.data) if entry and entry.version.kind in {"file", "link"} else ABSENT
-    before = load_recorded(workspace, known, key)
+    try:
+        before = load_recorded(workspace, known, key)
+    except NotFound:
+        if known is None or known.sha256 == (entry.version.sha256 if entry else ""):
+            raise
+        row = name_difference(key, key, (known, entry.version if entry else None), why=_NOT_STORED)
+        return FileNetDiff(key=key, to_key="", diff=row, after=after, before_version=known)
     return diff_versions(key, key, (known, entry.version if entry else None), (before, after))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, SureholdError
 from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, as_path, choice, command
+from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import SELECTOR_OPTIONS, SUBJECTS_ARGUMENT, selected_entries
 from surehold.front.cli.output import format_count
 from surehold.front.shared.ledger_json import entry_record
@@ -48,7 +49,8 @@ def export_command(context: CommandContext, args: argparse.Namespace) -> None:
             for piece in pieces:
                 context.out.write_bytes(piece)
         else:
-            size = _write_output(args.output, pieces)
+            with ProgressLine(context.err, "Exporting") as progress:
+                size = _write_output(args.output, progress.count(pieces))
             sentence = f"Wrote {format_count(number, 'change')} to {escape_text(args.output)}."
             context.print_outcome(sentence, output=args.output, changes=number, bytes=size, left_out=left_out)
     for note in left_out if not context.json else ():
@@ -135,8 +137,10 @@ def commit_command(context: CommandContext, args: argparse.Namespace) -> None:
         repository.refuse_unfinished()
         entries = selected_entries(workspace, args)
         files = net_diff(workspace, entries)
-    ignored = repository.find_ignored([one.change.to_path or one.change.path for one in entries])
-    kept = [one for one in entries if (one.change.to_path or one.change.path) not in ignored]
+        board = workspace.history.load_board()
+        entries = [one for one in entries if board.is_on(one)]
+    left_out = set[str]().union(*repository.find_left_out([one.change.to_path or one.change.path for one in entries]))
+    kept = [one for one in entries if (one.change.to_path or one.change.path) not in left_out]
     message = args.message or partial(_default_message, kept)
     made = repository.commit(files, message, commit_trailers(kept), dry_run=args.dry_run)
     if context.json:
@@ -145,21 +149,24 @@ def commit_command(context: CommandContext, args: argparse.Namespace) -> None:
                 "commit": made.sha or None,
                 "paths": list(made.paths),
                 "ignored": list(made.ignored),
+                "foreign": list(made.foreign),
                 "left_staged": list(made.left_staged),
                 "message": made.message,
                 "dry_run": args.dry_run,
             }
         )
         return
-    subject = made.message.partition("\n")[0]
+    subject, number = made.message.partition("\n")[0], format_count(len(made.files), "file")
     if args.dry_run:
-        context.out.print_line(f"Nothing was written. This would commit {format_count(made.files, 'file')}:")
-        for path in made.paths:
+        context.out.print_line(f"Nothing was written. This would commit {number}:")
+        for path in made.files:
             context.out.print_labelled("  File", path)
-        return
-    context.out.print_labelled("Committed", f"{made.sha[:12]} {subject} ({format_count(made.files, 'file')})", "green")
+    else:
+        context.out.print_labelled("Committed", f"{made.sha[:12]} {subject} ({number})", "green")
     for path in made.ignored:
         context.print_note(f"{path}: ignored by git, not committed.")
+    for path in made.foreign:
+        context.print_note(f"{path}: in a git repository of its own, not committed.")
     for path in made.left_staged:
         context.print_note(f"{path}: what is staged there stays as it was.")
 
@@ -169,14 +176,14 @@ def commit_trailers(entries: "list[Entry]") -> list[str]:
     ordered = sorted(entries, key=lambda one: one.seq)
     agents = dict.fromkeys(one.call.agent for one in ordered if one.call.agent)
     changes = dict.fromkeys(one.change_id for one in ordered if one.call.operation not in {"undo", "redo"})
-    clean = (" ".join(name.split()) for name in agents)
+    clean = (escape_text(" ".join(name.split())) for name in agents)
     return [*(f"Agent: {name}" for name in clean), *(f"Surehold-Change: {name}" for name in changes)]
 
 
 def _default_message(entries: "list[Entry]", names: Sequence[str]) -> str:
     ordered = sorted(entries, key=lambda one: one.seq)
-    reasons = [*dict.fromkeys(" ".join(one.call.reason.split()) for one in ordered if one.call.reason)]
+    reasons = [*dict.fromkeys(escape_text(" ".join(one.call.reason.split())) for one in ordered if one.call.reason)]
     if len(reasons) == 1:
         return reasons[0]
-    subject = f"Change {names[0]}" if len(names) == 1 else f"Change {format_count(len(names), 'file')}"
+    subject = f"Change {escape_text(names[0])}" if len(names) == 1 else f"Change {format_count(len(names), 'file')}"
     return "\n".join((subject, "", *(f"- {reason}" for reason in reasons[:_MAX_REASONS]))) if reasons else subject

@@ -55,7 +55,8 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> None:
         _print_empty_log(context)
         return
     _wait_for_history(context)
-    with context.open_workspace(recover=False) as workspace:
+    with context.open_workspace(recover=False, remake=True) as workspace:
+        cursor = workspace.follow_history().cursor if args.follow else ""
         words = read_selectors(args)
         selection = workspace.history.select(words, now=context.out.now)
         outside = not (words.session or words.agent or words.turn or words.since or words.until)
@@ -65,8 +66,8 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> None:
         more = next(found, None) is not None
         _print_log(context, args, workspace, changes, more=more)
         if args.follow:
-            newest = max((entry.seq for one in changes for entry in one.entries), default=0)
-            _follow_log(context, args, workspace, selection, newest)
+            shown = {entry.seq for one in changes for entry in one.entries}
+            _follow_log(context, args, workspace, selection, cursor, shown)
 
 
 def _print_log(
@@ -116,18 +117,23 @@ def _wait_for_history(context: CommandContext) -> None:
         time.sleep(_FOLLOW_SECONDS)
 
 
-def _follow_log(
-    context: CommandContext, args: argparse.Namespace, workspace: "Workspace", selection: "ChangeSelection", newest: int
+def _follow_log(  # noqa: PLR0917 - what was printed, and where to go on
+    context: CommandContext,
+    args: argparse.Namespace,
+    workspace: "Workspace",
+    selection: "ChangeSelection",
+    cursor: str,
+    shown: set[int],
 ) -> None:
     """Print changes as they happen, until the person interrupts."""
     context.out.flush()
-    newest = max(newest, next((one.seq for one in workspace.history.log()), 0))
     while True:
         time.sleep(_FOLLOW_SECONDS)
-        rows = _entries_after(newest, workspace.history.iterate(selection, ok_only=False, outside=True))
+        recorded = workspace.follow_history(cursor)
+        new, cursor = {one.seq for one in recorded.entries} - shown, recorded.cursor
+        rows = _entries_among(new, workspace.history.iterate(selection, ok_only=False, outside=True))
         found = list(workspace.history.group_changes(rows))
         for one in reversed(found):
-            newest = max(newest, *(entry.seq for entry in one.entries))
             if context.json:
                 _print_json_lines(context, one)
             else:
@@ -135,8 +141,9 @@ def _follow_log(
         context.out.flush()
 
 
-def _entries_after(seq: int, entries: "Iterable[Entry]") -> "Iterator[Entry]":
-    return takewhile(lambda one: one.seq > seq, entries)
+def _entries_among(seqs: set[int], entries: "Iterable[Entry]") -> "Iterator[Entry]":
+    oldest = min(seqs, default=0)
+    return (one for one in takewhile(lambda one: one.seq >= oldest, entries if seqs else ()) if one.seq in seqs)
 
 
 def _log_row(context: CommandContext, one: "ChangeView") -> list[TableCell]:
@@ -183,6 +190,8 @@ def _result_text(one: "ChangeView") -> str:
     if not first.ok:
         return f"refused: {first.error_kind}"
     lines = " ".join(f"{sign}{number}" for sign, number in (("+", one.added), ("-", one.removed)) if number)
+    if not lines and len(shown := shown_entries(one)) == 1:
+        lines = format_line_counts(shown[0].change)
     mode = f"mode {bits}" if len(one.entries) == 1 and (bits := mode_change(first)) else ""
     several = one.undoes if any(entry.change.undoes for entry in one.entries) else ()
     undoes = f"undoes {short_id(first.call.undoes)}" if first.call.undoes else ""

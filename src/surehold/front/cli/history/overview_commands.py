@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, flag, parse_positive, short_id
 from surehold.front.cli.history.log_command import author_name, paths_text, shown_entries
+from surehold.front.cli.history.progress import ProgressLine
+from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
 from surehold.front.cli.output import TableColumn, format_count
 from surehold.front.shared.ledger_json import entry_record
 from surehold.text.escape import escape_text
@@ -44,12 +46,15 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     facts: dict[str, Any] = {"workspace": root, "state": context.state_place, "questions": questions}
     if not context.has_history():
         nothing: dict[str, Any] = {"agents": [], "outside": [], "last": []}
-        context.print_outcome(f"{root}: nothing has been changed through Surehold yet.", **facts, **nothing)
+        context.print_outcome(
+            f"{escape_text(root)}: nothing has been changed through Surehold yet.", **facts, **nothing
+        )
         return
     from surehold.workspace.past.overview import outside_edits, working_agents
 
     with context.open_workspace(recover=False) as workspace:
         agents, outside = working_agents(workspace), outside_edits(workspace)
+        questions = facts["questions"] = questions + workspace.questions.count_open()
         last = _last_changes(workspace)
     if context.json:
         rows = [{"agent": one.client or "mcp", "session": one.session, "began": one.began} for one in agents]
@@ -61,8 +66,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     out.print_labelled("History", context.state_place)
     names = ", ".join(f"{one.client or 'mcp'} ({short_id(one.session)})" for one in agents)
     out.print_labelled("At work", names or "no server runs here")
-    if questions is not None:
-        out.print_labelled("Questions", f"{questions} open: surehold review" if questions else "none open")
+    out.print_labelled("Questions", f"{questions} open: surehold review" if questions else "none open")
     shown = f"{format_count(len(outside), 'file')}: {', '.join(outside[:5])}{' …' if len(outside) > 5 else ''}"  # noqa: PLR2004
     out.print_labelled("Outside edits", shown if outside else "none since the last recorded changes")
     out.print_line("Last changes:")
@@ -88,10 +92,13 @@ def _last_changes(workspace: "Workspace") -> "list[ChangeView]":
 @command(
     "sessions",
     "List sessions: who, when, how many turns, files and lines.",
+    PATHS_ARGUMENT,
+    *SELECTOR_OPTIONS,
     argument("--limit", "N", "how many to show (default: 20)", type=parse_positive, default=20),
     flag("--all", "show all of them"),
     is_paged=True,
-    example="surehold sessions",
+    note="With selectors: what of each session they name.",
+    example="surehold sessions\n  surehold sessions --agent claude --since yesterday",
 )
 def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
     from itertools import islice
@@ -100,10 +107,12 @@ def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
         context.print_outcome("No session has changed anything yet.", sessions=[])
         return
     with context.open_workspace(recover=False) as workspace:
-        rows = workspace.history.sessions()
+        rows = workspace.history.sessions(read_selectors(args))
         found = list(islice(rows, None if args.all else args.limit))
     if context.json or not found:
-        context.print_outcome("No session has changed anything yet.", sessions=[asdict(one) for one in found])
+        context.print_outcome(
+            "No session has changed anything that is selected.", sessions=[asdict(one) for one in found]
+        )
         return
     context.out.print_table(
         _SESSION_COLUMNS,
@@ -133,7 +142,7 @@ def sessions_command(context: CommandContext, args: argparse.Namespace) -> None:
 def blame_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.workspace.past.blame import blame_file
 
-    with context.open_recorded_workspace() as workspace:
+    with context.open_recorded_workspace() as workspace, ProgressLine(context.err, "Looking for who wrote each line"):
         lines = blame_file(workspace, args.path)
     if context.json:
         context.out.print_json({"path": args.path, "lines": [blame_record(one) for one in lines]})

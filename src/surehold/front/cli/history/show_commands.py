@@ -8,6 +8,7 @@ from surehold.errors import NotFound
 from surehold.front.cli.change_view import paint_diff, print_diff
 from surehold.front.cli.command import CommandContext, argument, command, flag, short_id
 from surehold.front.cli.history.log_command import author_name, mode_change
+from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import (
     SELECTOR_OPTIONS,
     SUBJECTS_ARGUMENT,
@@ -150,7 +151,8 @@ def diff_command(context: CommandContext, args: argparse.Namespace) -> None:
 def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Namespace) -> None:
     from surehold.workspace.past.net_diff import net_diff
 
-    files = net_diff(workspace, selected_entries(workspace, args))
+    with ProgressLine(context.err, "Comparing"):
+        files = net_diff(workspace, selected_entries(workspace, args))
     if context.json:
         records = [
             {

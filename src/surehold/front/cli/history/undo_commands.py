@@ -7,6 +7,7 @@ from typing import Literal
 from surehold.errors import InvalidArgument, NotFound
 from surehold.front.cli.change_view import print_receipt
 from surehold.front.cli.command import DRY_RUN_FLAG, Command, CommandContext, argument, command, flag
+from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import (
     SELECTOR_OPTIONS,
     SUBJECTS_ARGUMENT,
@@ -25,7 +26,8 @@ def _reversal_command(name: Literal["undo", "redo"], sentence: str, note: str, e
         name, sentence, SUBJECTS_ARGUMENT, *SELECTOR_OPTIONS, _PARTIAL_FLAG, DRY_RUN_FLAG, example=example, note=note
     )
     def run_reversal(context: CommandContext, args: argparse.Namespace) -> None:
-        with context.open_recorded_workspace() as workspace:
+        what = "Undoing" if name == "undo" else "Redoing"
+        with context.open_recorded_workspace() as workspace, ProgressLine(context.err, what):
             history, author, dry_run = workspace.history, context.author, args.dry_run
             change = named_change(workspace, args)
             words = read_selectors(args, [] if change else args.subject)
@@ -74,12 +76,13 @@ def rewind_command(context: CommandContext, args: argparse.Namespace) -> None:
         call, number = entries[0].call, len({entry.change_id for entry in entries})
         running = workspace.history.open_runs(ChangeSelection(session=call.session, turn=call.turn))
         turn = f"turn {call.turn}" if call.turn else "everything"
-        what = f"{turn} of {call.agent or 'session'} {call.session[-8:]}: {format_count(number, 'change')}"
+        what = escape_text(f"{turn} of {call.agent or 'session'} {call.session[-8:]}: {format_count(number, 'change')}")
         if not (args.yes or args.dry_run):
             _confirm(context, f"Undo {what}?")
-        receipt = workspace.history.switch_entries(
-            entries, "undo", author=context.author, partial=args.partial, dry_run=args.dry_run
-        )
+        with ProgressLine(context.err, "Undoing"):
+            receipt = workspace.history.switch_entries(
+                entries, "undo", author=context.author, partial=args.partial, dry_run=args.dry_run
+            )
     print_receipt(context, receipt, "Undone", running=running)
 
 
@@ -106,7 +109,7 @@ def _confirm(context: CommandContext, question: str) -> None:
 def revert_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.workspace.past.versions import point_at, revert_files
 
-    with context.open_recorded_workspace() as workspace:
+    with context.open_recorded_workspace() as workspace, ProgressLine(context.err, "Reverting"):
         point = None
         if args.to_change:
             view = find_change(workspace, args.to_change)

@@ -1,0 +1,38 @@
+"""The lines of outside edits, which are counted when they are asked for."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from doubles.memory_store import MemoryStore
+from spec.marks import requirement
+from surehold.stores.base import Blob
+from surehold.stores.ledger_entries import outside_entry
+from surehold.text.snapshot import Snapshot, Version
+from surehold.workspace.undo.recorded_changes import with_line_counts
+
+LARGEST = 256 * 1024
+
+
+def counted(store: MemoryStore, before: Version | None, after: Version | None) -> tuple[int, int]:
+    change = with_line_counts(store, outside_entry("a", before, after, seq=1, timestamp="")).change
+    return change.added, change.removed
+
+
+@requirement("outside:record:counted")
+def test_lines_of_an_outside_edit_are_counted_where_both_versions_are_kept_and_small() -> None:
+    store = MemoryStore(clock=lambda: datetime.now(UTC))
+    texts = [b"one\n", b"one\ntwo\n", b"x" * (LARGEST - 1) + b"\n", b"x" * LARGEST + b"\n"]
+    for text in texts:
+        store.keep_blob(Blob(data=text, sha256=Snapshot(text).sha256))
+    one, two, largest, larger = (Snapshot(text).version for text in texts)
+    assert one
+    lost = Snapshot(b"not kept\n").version
+
+    assert counted(store, one, two) == (1, 0)
+    assert counted(store, two, one) == (0, 1)
+    assert counted(store, None, two) == (2, 0)
+    assert counted(store, two, None) == (0, 2)
+    assert counted(store, one, largest) == (1, 1)
+    assert counted(store, one, larger) == (0, 0)
+    assert counted(store, lost, two) == counted(store, two, lost) == (0, 0)
+    assert counted(store, replace(one, kind="link"), two) == (0, 0)
