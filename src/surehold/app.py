@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from surehold.errors import InvalidArgument, NotFound
+from surehold.errors import BLOBS, STATE_DIR, InvalidArgument, NotFound, spell
 from surehold.workspace.settings import Limits, ReadGateSettings, check_mode, utc_now
 
 if TYPE_CHECKING:
@@ -65,7 +65,11 @@ class Settings:
     """Read and write files through this editor, including unsaved changes; None for the disk alone."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown words now, not at the first write."""
+        """Refuse unknown words and wrong types now, not at the first write."""
+        for name, fits, what, example in _SETTING_CHECKS:
+            given = getattr(self, name)
+            if given is not None and not fits(given):
+                raise _bad_setting(name, what, example)
         if self.mode is not None:
             check_mode(self.mode)
         if self.durability not in get_args(Durability):
@@ -78,14 +82,34 @@ class Settings:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, _check_patterns(name, given))
-        if self.limits is not None and not isinstance(self.limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no type checker
-            raise _bad_setting("limits", "must be a `Limits`", "limits=Limits(max_file_bytes=1_000_000)")
-        if self.gate is not None and not isinstance(self.gate, ReadGateSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _bad_setting("gate", "must be a `ReadGateSettings`", 'gate=ReadGateSettings(require_read="matched")')
-        if self.approver is not None and not callable(self.approver):  # pyright: ignore[reportUnnecessaryComparison]
-            raise _bad_setting("approver", "must be a function", "approver=lambda request: True")
-        if not isinstance(self.recover_on_open, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise _bad_setting("recover_on_open", "must be True or False", "recover_on_open=False")
+
+
+def _is_editor(given: object) -> bool:
+    return all(callable(getattr(given, name, None)) for name in ("read_text", "write_text"))
+
+
+_SETTING_CHECKS: "tuple[tuple[str, Callable[[object], bool], str, str], ...]" = (
+    ("state", lambda given: isinstance(given, str), "must be a text", 'state="postgresql://…"'),
+    ("blobs", lambda given: isinstance(given, str), "must be a text", 'blobs="s3://bucket/prefix"'),
+    ("state_dir", lambda given: isinstance(given, str | os.PathLike), "must be a path", 'state_dir=Path("state")'),
+    (
+        "limits",
+        lambda given: isinstance(given, Limits),
+        "must be a `Limits`",
+        "limits=Limits(max_file_bytes=1_000_000)",
+    ),
+    (
+        "gate",
+        lambda given: isinstance(given, ReadGateSettings),
+        "must be a `ReadGateSettings`",
+        'gate=ReadGateSettings(require_read="matched")',
+    ),
+    ("approver", callable, "must be a function", "approver=lambda request: True"),
+    ("detector", callable, "must be a function", 'detector=lambda data: "cp1252"'),
+    ("editor", _is_editor, "must have `read_text` and `write_text`", "editor=None"),
+    ("recover_on_open", lambda given: isinstance(given, bool), "must be True or False", "recover_on_open=False"),
+)
+"""What each setting must be; a program may have no type checker."""
 
 
 def _check_patterns(name: str, given: object) -> tuple[str, ...]:
@@ -113,13 +137,18 @@ def open_workspace(
     `state` is where the history is kept: `postgresql://…` or a directory. `blobs` is where large earlier versions are kept.
     Both are used instead of what the settings say.
     """
+    from surehold.library.arguments import bad_argument, path_text
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
     from surehold.workspace.access.policy import Policy
     from surehold.workspace.access.protected_names import PROTECTED
 
-    chosen = _with_places(settings or Settings(), os.fsdecode(state or ""), blobs)
-    given_roots = [os.fsdecode(root) for root in roots]
+    if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise bad_argument("settings", "a `Settings`", settings, 'settings=Settings(mode="default")')
+    place = path_text("state", state or "", example='state="/var/lib/surehold"')
+    large = None if blobs is None else path_text("blobs", blobs, example='blobs="s3://bucket/prefix"')
+    given_roots = [path_text("root", root, example='open_workspace("my-project")') for root in roots]
+    chosen = _with_places(settings or Settings(), place, large)
     paths, state_dir = locate_workspace(given_roots, chosen)
     disk = _open_disk(given_roots, chosen)
     policy = Policy(
@@ -165,7 +194,7 @@ def locate_workspace(roots: list[str], settings: Settings) -> tuple[list[str], P
     state_dir = Path(settings.state_dir or default_state_dir(paths[0]))
     if any(Path(root).is_relative_to(os.path.realpath(state_dir)) for root in paths):
         message = "The state directory must not be the workspace or contain it."
-        action = "Name another directory with --state-dir."
+        action = spell("Name another directory with {}.", STATE_DIR)
         raise InvalidArgument(message, path=str(state_dir), reason="state_dir_holds_root", action=action)
     return paths, state_dir
 
@@ -200,8 +229,9 @@ def open_records(root: str, state_dir: Path, *, state: str = "") -> "PortableSto
 
 def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
     from surehold.disk.local import LocalDisk
+    from surehold.disk.side_threads import leave_aside
 
-    local = LocalDisk(roots, durability=chosen.durability)
+    local = LocalDisk(roots, durability=chosen.durability, leave=leave_aside)
     if chosen.editor is None:
         return local
     from surehold.disk.editor.disk import EditorDisk
@@ -209,8 +239,11 @@ def _open_disk(roots: list[str], chosen: Settings) -> "Disk":
     return EditorDisk(local, chosen.editor)
 
 
-def open_store(state_dir: Path, chosen: Settings, *, root: str) -> "PortableStore":
-    """Open the history of a root: in its state directory, or in the database that the settings name."""
+def open_store(state_dir: Path, chosen: Settings, *, root: str, importing: bool = False) -> "PortableStore":
+    """Open the history of a root: in its state directory, or in the database that the settings name.
+
+    `importing`: to move a history there, or to go on with that.
+    """
     idle = timedelta(seconds=(chosen.limits or Limits()).session_idle)
     synced: Literal["none", "full"] = "none" if chosen.durability == "none" else "full"
     opener = _blobs_opener(_absolute_place(chosen.blobs), fsync=synced == "full")
@@ -220,15 +253,21 @@ def open_store(state_dir: Path, chosen: Settings, *, root: str) -> "PortableStor
 
         address, real = parse_address(chosen.state), os.path.realpath(root)
         name, host = address.workspace or workspace_id(real), os.uname().nodename
-        return open_postgres_store(address, workspace=name, root=real, host=host, idle=idle, open_blobs=opener)
+        return open_postgres_store(
+            address, workspace=name, root=real, host=host, idle=idle, open_blobs=opener, importing=importing
+        )
     from surehold.stores.sqlite.store import SqliteStore
 
+    if not importing and (state_dir / "importing").exists():
+        from surehold.stores.sqlite.importing import refuse_unfinished
+
+        refuse_unfinished(state_dir)
     return SqliteStore(state_dir, clock=utc_now, durability=synced, idle=idle, open_blobs=opener)
 
 
-def _with_places(chosen: Settings, state: str, blobs: str | os.PathLike[str] | None) -> Settings:
+def _with_places(chosen: Settings, state: str, blobs: str | None) -> Settings:
     """Return the settings with a place for the history, a URL or a directory, and one for large versions."""
-    chosen = replace(chosen, blobs=_absolute_place(chosen.blobs if blobs is None else os.fsdecode(blobs)))
+    chosen = replace(chosen, blobs=_absolute_place(chosen.blobs if blobs is None else blobs))
     if not state:
         return chosen
     return replace(chosen, state=state) if "://" in state else replace(chosen, state="", state_dir=Path(state))
@@ -253,7 +292,7 @@ def _check_blobs(address: str, roots: list[str]) -> None:
         place = Path(os.path.realpath(address))
         if any(place.is_relative_to(root) or Path(root).is_relative_to(place) for root in roots):
             message = "The directory of large versions must not be in the workspace, nor contain it."
-            action = "Name another directory with --blobs."
+            action = spell("Name another directory with {}.", BLOBS)
             raise InvalidArgument(message, path=address, reason="blobs_in_root", action=action)
 
 

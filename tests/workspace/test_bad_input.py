@@ -188,6 +188,26 @@ def test_nothing_is_created_behind_a_link_that_leads_out(workspace: Workspace, r
     assert (root / "odd").is_symlink()
 
 
+def test_a_directory_whose_name_is_not_utf8_is_found_by_the_bytes_that_were_shown(
+    workspace: Workspace, root: Path
+) -> None:
+    directory = root / "caf\udce9"
+    directory.mkdir()
+    (directory / "a.txt").write_bytes(b"one\n")
+
+    assert workspace.session().read("caf\\xe9/a.txt").text == "one\n"
+
+
+def test_a_link_into_a_directory_that_is_gone_leads_to_no_file_that_could_be_deleted(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "odd").symlink_to("gone/a.txt")
+
+    with pytest.raises(NotFound) as refused:
+        workspace.session().delete("odd")
+    assert refused.value.reason == "no_such_file"
+
+
 @requirement("engine:bad_input:content_not_utf8", "text:encoding:raw", "text:encoding:unencodable")
 def test_content_that_is_not_utf8_is_edited_with_ascii_only(workspace: Workspace, root: Path) -> None:
     (root / "a.txt").write_bytes(b"caf\xe9 one\n")

@@ -37,6 +37,13 @@ def overdue(bench: Bench, tmp_path_factory: pytest.TempPathFactory, request: pyt
     return make_bench(store, disk, tmp_path_factory.mktemp("overdue"), limits=Limits(lease=-1))
 
 
+@pytest.fixture
+def impatient(bench: Bench, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Bench:
+    """Return a bench that waits for nothing."""
+    store, disk = request.node.callspec.params["bench"]
+    return make_bench(store, disk, tmp_path_factory.mktemp("impatient"), limits=Limits(lock_timeout=0))
+
+
 @requirement("engine:store:lease")
 def test_a_write_that_took_longer_than_its_lease_and_was_settled_changes_nothing(
     overdue: Bench, monkeypatch: pytest.MonkeyPatch
@@ -98,8 +105,9 @@ def show_older_bytes(bench: Bench, data: bytes, *, coherent: bool, patch: pytest
 
 @requirement("engine:store:fence")
 def test_a_mount_that_shows_an_older_version_of_ours_is_refused_and_nothing_is_written(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    impatient: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    bench = impatient
     bench.put("a", b"one\n")
     bench.workspace.write(edit("a", "one", "two"), call=call())
     show_older_bytes(bench, b"one\n", coherent=False, patch=monkeypatch)

@@ -49,6 +49,13 @@ def test_a_declaration_above_the_root_is_not_read(tmp_path: Path) -> None:
         assert workspace.read("a.txt").encoding.name == "utf-8"
 
 
+def test_comments_and_empty_lines_say_nothing(bench: Bench) -> None:
+    bench.put(".editorconfig", b"# ours\n\n[*]\n \n; charset = utf-8\ncharset = latin1\n\n#charset = utf-8\n")
+    bench.put("a.txt", b"plain\n")
+
+    assert encoding_of(bench, "a.txt") == "iso8859-1"
+
+
 @pytest.mark.parametrize(
     "config", [b"[*\ncharset = latin1\n", b"[*]\ncharset = nonsense\n", b"\xff\0", b"[[]\ncharset"]
 )

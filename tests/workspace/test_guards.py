@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from surehold.app import Settings, open_workspace
-from surehold.errors import DiskFailed, InvalidArgument, PermissionDenied
+from surehold.errors import InvalidArgument, PermissionDenied, WorkspaceClosed
 from surehold.stores.base import Begun
 from surehold.text.plan import Delete, Keep
 from surehold.workspace.access.policy import Policy
@@ -48,7 +48,7 @@ def test_a_closed_workspace_reaches_nothing_even_when_its_descriptors_belong_to_
     workspace.close()
     taken = [os.open("/etc", os.O_RDONLY) for _ in range(8)]
     try:
-        with pytest.raises(DiskFailed) as refused:
+        with pytest.raises(WorkspaceClosed) as refused:
             workspace.fingerprint("hostname")
         assert refused.value.reason == "closed"
     finally:

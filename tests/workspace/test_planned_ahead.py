@@ -1,5 +1,6 @@
 """A change of very many places: it is worked out before its directory is locked, and others do not wait for it."""
 
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,3 +85,27 @@ def test_a_small_file_is_planned_once_under_the_lock(place: Bench, monkeypatch: 
     place.workspace.session().apply(Proposal(path="a", edit=edits, proof=Unproven()))
 
     assert edits.noted == [(len(ROW), True)]
+
+
+def count_calls(bench: Bench, places: int) -> int:
+    """Count the calls of functions that a change of so many places takes."""
+    bench.put("a", ROW * places)
+    session, calls = bench.workspace.session(), 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        session.apply(Proposal(path="a", edit=SnapshotEdits(EDITS), proof=Unproven()))
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@requirement("engine:write:planned_ahead")
+def test_each_further_place_takes_a_few_calls(place: Bench) -> None:
+    count_calls(place, 10)  # imports
+    few, many = count_calls(place, 30_000), count_calls(place, 60_000)
+    assert (many - few) / 30_000 < 20

@@ -27,6 +27,12 @@ RULES = Policy(
         ".gitconfig",
         ".bashrc",
         ".zshrc",
+        ".hammerspoon/init.lua",
+        ".vagrant.d/Vagrantfile",
+        ".config/nix/nix.conf",
+        ".config/mpv/scripts/a.lua",
+        ".config/qutebrowser/config.py",
+        ".task/hooks/on-add",
         ".mcp.json",
         ".claude.json",
         ".claude/settings.json",
@@ -295,3 +301,11 @@ def test_rules_apply_to_a_link_in_one_root_that_leads_to_another(tmp_path: Path)
             with pytest.raises(DeniedByRule):
                 workspace.read(name)
         assert workspace.read(str(two / "a")).data == b"x"
+
+
+@requirement("engine:policy:protected")
+@pytest.mark.parametrize(("key", "named"), [("", "state/a"), ("state/b", "state/b")])
+def test_a_path_in_the_state_is_refused_by_its_name_in_the_workspace(key: str, named: str) -> None:
+    with pytest.raises(ProtectedPath) as refused:
+        Policy(state_dir="state").check_read("state/a", "state/a", key=key)
+    assert (refused.value.path, refused.value.message) == (named, f"`{named}` belongs to Surehold itself.")

@@ -123,6 +123,16 @@ def test_a_call_that_is_done_in_some_files_only_is_taken_back_in_all(bench: Benc
     assert [entry.ok for entry in bench.workspace.history.log()] == [False, False, False]
 
 
+@requirement("engine:recover:backward")
+def test_a_move_that_took_a_file_away_and_did_not_arrive_puts_it_back(bench: Bench) -> None:
+    bench.put("a", b"mine")
+    moved = Change(path="a", to_path="b", before=version(b"mine"), after=version(b"mine"), displaced=version(b"theirs"))
+    leave_open(bench, moved, blobs=(b"mine", b"theirs"))
+
+    assert bench.workspace.recover() == (SettledIntent(change_id="left", direction="backward", paths=("a", "b")),)
+    assert (bench.get("a"), bench.get("b")) == (b"mine", b"theirs")
+
+
 @requirement("engine:recover:forward", "engine:recover:backward")
 @pytest.mark.parametrize(("mode", "direction"), [(0o644, "backward"), (0o755, "forward")])
 def test_a_change_of_the_mode_alone_has_happened_when_the_file_has_the_new_mode(

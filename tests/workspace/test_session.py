@@ -15,7 +15,7 @@ from surehold.text.lines import merge_ranges, sha256_hex
 from surehold.text.rewrite import WriteText
 from surehold.workspace.proposal import Proposal, Unchanged
 from surehold.workspace.settings import Limits
-from workspaces import Bench, real_workspace
+from workspaces import Bench, make_bench, real_workspace
 
 
 @requirement("engine:proof:seen", "promise:unseen:stale")
@@ -112,6 +112,17 @@ def test_an_edit_above_and_below_keeps_both_sides_seen(bench: Bench) -> None:
 
     newest = bench.store.list_sightings("s", "a")[0]
     assert (newest.whole, newest.spans) == (True, ((1, 5),))
+
+
+def test_a_version_that_was_shown_is_kept_unless_it_is_too_large(tmp_path: Path) -> None:
+    bench = make_bench("memory", "memory", tmp_path, limits=Limits(sighting_bytes=10))
+    bench.put("small", b"x" * 10)
+    bench.put("large", b"x" * 11)
+    session = bench.workspace.session()
+    session.read("small")
+    session.read("large")
+
+    assert [bench.store.has_blob(sha256_hex(b"x" * size)) for size in (10, 11)] == [True, False]
 
 
 @requirement("engine:write:dry_run")

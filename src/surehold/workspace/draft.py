@@ -5,18 +5,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
-from surehold.errors import StaleFile, SureholdError
-from surehold.stores.base import Blob, Change, Entry, PathRecord
-from surehold.text.plan import Edit, EditPlan, diff_between, diff_of_plan
+from surehold.errors import InvalidArgument, StaleFile, SureholdError
+from surehold.stores.base import Blob, Call, Change, Entry, PathRecord, Sighting, Store, StoreView
+from surehold.text.lines import merge_ranges
+from surehold.text.plan import Delete, Edit, EditPlan, diff_between, diff_of_plan
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits
 from surehold.text.quoted.styled_edit import StyledEdit
-from surehold.text.snapshot import Snapshot, Version
+from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.policy import PathRules
-from surehold.workspace.access.seen_lines import KnownFile
+from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
+from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, Sha256, depends_on_session
+from surehold.workspace.reader import WorkspaceReader
 
 _PLANNED_AHEAD_BYTES = 1 << 18
 """A change of many places in a file from this size on is worked out before the file is locked."""
+_REPLAYED = "This call was made before with its idempotency key; this is its first answer, and nothing was written now."
 _MAX_COMPARED_BYTES = 8 << 20
 _CHANGES_SINCE_BYTES = 8 * 1024
 """A refusal shows what changed since: for files up to this size together, up to so many bytes of it."""
@@ -173,7 +178,7 @@ def _build_change(
     place: ResolvedProposal, plan: EditPlan, displaced: Snapshot, *, in_place: bool, new_id: Callable[[], str]
 ) -> Change:
     proposal, to = place.proposal, place.to
-    removes = not plan.after.exists or displaced.exists
+    removes = (plan.before.exists and not plan.after.exists) or displaced.exists
     diff = diff_of_plan(plan, from_name=place.target.key, to_name=to.key if to else place.target.key)
     return Change(
         path=place.target.key,
@@ -241,3 +246,124 @@ def make_receipt(
         replayed=replayed,
         already_applied=any(one.already_applied for one in drafts),
     )
+
+
+def make_replay(
+    places: Sequence[ResolvedProposal],
+    entries: tuple[Entry, ...],
+    view: StoreView,
+    *,
+    call: Call,
+    reader: WorkspaceReader,
+) -> Receipt:
+    """Return the first answer to a call that is made again with its key, worked out from the bytes that it found then."""
+    made = {entry.change.path: entry.change for entry in entries}
+    targets = {target.key for place in places for target in place.targets}
+    if not made.keys() <= targets or any(entry.call.tool != call.tool for entry in entries):
+        raise _other_call_error(entries)
+    files = list[FileReceipt]()
+    for place in places:
+        if (change := made.get(place.target.key)) is None:  # it had nothing to do there
+            current = reader.read_snapshot(place.target)
+            plan = EditPlan(before=current, after=current)
+            change = Change(path=place.target.key, before=current.version, after=current.version)
+        elif (plan := _plan_again(place, change, view, call=call, store=reader.store)) is None:
+            raise _other_call_error(entries)
+        said = () if files else (_REPLAYED,)
+        files.append(
+            FileReceipt(path=place.target.key, plan=plan, change=change, warnings=said, mode=place.proposal.mode)
+        )
+    return Receipt(change_id=entries[0].change_id, files=tuple(files), entries=entries, replayed=True)
+
+
+def _plan_again(
+    place: ResolvedProposal, change: Change, view: StoreView, *, call: Call, store: Store
+) -> EditPlan | None:
+    """Return what was planned; None if this edit makes other bytes of the same file, so that it is another one."""
+    before, after = _load_recorded(store, change.before), _load_recorded(store, change.after)
+    if before is None or after is None:  # pruned since: what is left of it are its facts
+        return EditPlan(before=before or ABSENT, after=after or ABSENT)
+    recorded = WriteBytes(after.data).plan(before) if after.exists else EditPlan(before=before, after=ABSENT)
+    asked = place.proposal.edit
+    try:
+        if depends_on_session(asked):
+            record = view.records.get(place.target.key) or PathRecord(key=place.target.key)
+            plan = asked.edit_for(KnownFile(record, before, store=store, session=call.session)).plan(before)
+        else:
+            plan = asked.plan(before)
+    except SureholdError:
+        return recorded if depends_on_session(asked) else None
+    if plan.after.exists == after.exists and plan.after.data == after.data:
+        return plan
+    return recorded if depends_on_session(asked) or change.proposal_sha256 else None
+
+
+def _load_recorded(store: Store, version: Version | None) -> Snapshot | None:
+    if version is None:
+        return ABSENT
+    with suppress(SureholdError):
+        return Snapshot(store.read_blob(version.sha256), meta=version.meta)
+    return None
+
+
+def _other_call_error(entries: Sequence[Entry]) -> InvalidArgument:
+    return InvalidArgument(
+        "This idempotency key belongs to another call, which was made.",
+        path=entries[0].change.path,
+        reason="key_of_another_call",
+        action="Send a new key, or none.",
+        change_id=entries[0].change_id,
+    )
+
+
+def check_same_targets(places: Sequence[ResolvedProposal], again: Sequence[ResolvedProposal]) -> None:
+    """Refuse to go on when an approved path leads to another file by now."""
+    if [one.targets for one in again] != [one.targets for one in places]:
+        message = "A path now resolves to a different file than the one that was approved."
+        raise StaleFile(message, reason="changed_while_asked")
+
+
+def collect_changes(drafts: Sequence[Draft], find_missing: Callable[[Target], tuple[str, ...]]) -> tuple[Change, ...]:
+    """Return what changes anything; what the others would have undone is noted with the first."""
+    first, *others = (_with_directories(one, find_missing) for one in drafts if one.changes_anything)
+    unchanged = {name for one in drafts if not one.changes_anything for name in one.change.undoes}
+    return (replace(first, undoes=tuple(sorted({*first.undoes, *unchanged}))) if unchanged else first, *others)
+
+
+def _with_directories(one: Draft, find_missing: Callable[[Target], tuple[str, ...]]) -> Change:
+    """Note which directories have to be made for a new name."""
+    place, change = one.place, one.change
+    is_new = not (one.displaced if place.to else one.plan.before).exists and one.plan.after.exists
+    makes = find_missing(place.to or place.target) if is_new else ()
+    return replace(change, makes=makes) if makes else change
+
+
+def as_spelled(proposal: Proposal) -> Proposal:
+    """Return a proposal whose paths are plain text, to be resolved anew."""
+    return replace(proposal, path=spelled_path(proposal.path), to_path=spelled_path(proposal.to_path))
+
+
+def written_targets(places: Sequence[ResolvedProposal]) -> list[Target]:
+    """List where files will be afterwards."""
+    return [one.to or one.target for one in places if not isinstance(one.proposal.edit, Delete)]
+
+
+def sightings_after(call: Call, drafts: Sequence[Draft]) -> list[Sighting]:
+    """Return what the session knows of the new versions once the drafts have happened."""
+    if not call.session:
+        return []
+    rows = list[Sighting]()
+    for one in drafts:
+        plan, proposal, key = one.plan, one.place.proposal, (one.place.to or one.place.target).key
+        if not plan.after.exists:
+            continue
+        carried: Sighting | None = None
+        if proposal.instead_of is None:  # what the person wrote was not shown yet
+            known = one.known.sighting
+            carried = sighting_after_write(plan, session=call.session, key=key, known=known)
+        if spans := proposal.shows(plan) if proposal.shows else ():
+            anchored = spans if proposal.shows_anchors else ()
+            carried = carried or Sighting(session=call.session, path=key, sha256=plan.after.sha256, spans=())
+            carried = replace(carried, spans=merge_ranges((*carried.spans, *spans)), anchored=anchored)
+        rows += [carried] if carried else []
+    return rows

@@ -3,16 +3,19 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from surehold.disk.base import Target
 from surehold.errors import FileTooLarge
-from surehold.text.anchored.rows import AnchoredLine, anchor_lines, stream_digests
 from surehold.text.measure import TextRoom
 from surehold.text.page import FilePage, page_from_snapshot
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.paths import AnyPath
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from surehold.text.anchored.rows import AnchoredLine
 
 _MAX_IN_MEMORY_BYTES = 8 << 20
 """Larger files are read in one pass without being held."""
@@ -43,6 +46,8 @@ class FileSource:
         if held is not None:
             yield held.digests
             return
+        from surehold.text.anchored.rows import stream_digests
+
         breaker = b"\r" if page.style == "cr" else b"\n"
         yield from stream_digests(self.workspace.read_chunks(self.target), page.encoding, breaker=breaker)
 
@@ -55,8 +60,10 @@ def open_source(session: Session, path: AnyPath, encoding: str | None) -> FileSo
     return FileSource(workspace, target, encoding, snapshot)
 
 
-def anchored_rows(source: FileSource, page: FilePage) -> tuple[AnchoredLine, ...]:
+def anchored_rows(source: FileSource, page: FilePage) -> tuple["AnchoredLine", ...]:
     """Return the lines of a page with their anchors; none for a line of which only the beginning is at hand."""
+    from surehold.text.anchored.rows import anchor_lines  # most pages are read without anchors
+
     if source.snapshot is None and page.cut:
         return ()
     if source.snapshot is not None:  # an anchor is of the whole line, also where the page cuts it

@@ -7,7 +7,15 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from surehold.disk.base import StoredFile, Target
-from surehold.errors import InvalidArgument, InvalidPattern, NotAFile, NotFound, PermissionDenied, SureholdError
+from surehold.errors import (
+    InvalidArgument,
+    InvalidPattern,
+    NotAFile,
+    NotFound,
+    OutsideWorkspace,
+    PermissionDenied,
+    SureholdError,
+)
 from surehold.search.content import SnapshotOf, search_file, search_tree
 from surehold.search.engine import DEFAULT_SECONDS, Deadline, Engine, Progress, Scope
 from surehold.search.file_types import canonical_type
@@ -79,10 +87,17 @@ class Finder:
         progress: Progress | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> GlobResult:
-        """Return the files and directories that a pattern matches, from `root` on, in path order."""
+        """Return the files and directories that a pattern matches, from `root` on, in path order.
+
+        A pattern that is absolute and leads below a root of the workspace begins there.
+        """
         _check_count("limit", limit, least=1)
         deadline = Deadline(self._seconds, progress=progress, cancelled=cancelled)
         walk = self._walk_below(root, hidden=hidden, ignore=ignore)
+        if pattern.startswith("/"):
+            directory, names = _split_pattern(pattern)
+            with suppress(OutsideWorkspace):  # then the slash only says that it begins at `root`
+                walk, pattern = self._walk_below(directory, hidden=hidden, ignore=ignore), names
         return find_glob(walk, pattern, exclude=exclude, limit=limit, deadline=deadline)
 
     def glob_newest(

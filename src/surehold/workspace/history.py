@@ -2,39 +2,52 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Self
 
-from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict
-from surehold.stores.base import Entry, Intent, LedgerQuery, Store, TrashItem
+from surehold.errors import LOG, InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict, spell, undo_command
+from surehold.stores.base import Call, Entry, Intent, LedgerQuery, Store
 from surehold.stores.ledger_entries import normalize_timestamp, switched_changes
-from surehold.stores.upkeep import LedgerCheck, Pruned
-from surehold.text.plan import diff_between
+from surehold.stores.store_errors import trash_entry_missing_error
+from surehold.stores.upkeep import ALL_TRASH, LedgerCheck, Pruned, TrashItem, TrashQuery, iterate_trash
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.past.net_diff import single_diff
-from surehold.workspace.past.overview import SessionSummary, summarize_sessions
-from surehold.workspace.past.recorded import no_history_error, recorded_key
+from surehold.workspace.past.net_diff import proposed_diff, single_diff
+from surehold.workspace.past.overview import SessionSummary, SessionTallies, summarize_entries
+from surehold.workspace.past.recorded import find_trash_item, no_history_error, recorded_key
 from surehold.workspace.past.selectors import (
+    MIN_END_CHARS,
     SWITCHING,
     ChangeSelection,
     RecordedPlace,
     Selectors,
+    find_earlier_names,
     matches_id,
     refuse_empty,
+    refuse_unrecorded,
     resolve_selectors,
 )
 from surehold.workspace.proposal import NO_AUTHOR, Absent, CallAuthor, Proposal, Receipt
+from surehold.workspace.undo.made_directories import remove_made_directories
 from surehold.workspace.undo.planner import UndoOperation, propose_undo
-from surehold.workspace.undo.selection import SelectionSwitch
-from surehold.workspace.undo.switch_board import ChangeView, SwitchBoard, group_changes, load_board, load_board_of
+from surehold.workspace.undo.recorded_changes import with_line_counts
+from surehold.workspace.undo.selection import SelectionSwitch, no_such_change_error, nothing_to_switch_error
+from surehold.workspace.undo.switch_board import (
+    ChangeView,
+    SwitchBoard,
+    group_changes,
+    load_board,
+    load_board_of,
+    refuse_undone,
+    require_undone,
+)
 from surehold.workspace.workspace import Workspace
 
 MAX_SCANNED_ENTRIES = 100_000
 """How far back a change is looked for by a part of its id."""
-_MIN_REFERENCE_CHARS = 4
 
 
 class HistoryReader:
@@ -56,7 +69,8 @@ class HistoryReader:
     def show(self, reference: str) -> ChangeView:
         """Return one change by its id, or by a unique beginning or end of it."""
         change_id = self._resolve_reference(reference)
-        entries = tuple(reversed(self._store.list_entries(LedgerQuery(change_id=change_id, limit=MAX_SCANNED_ENTRIES))))
+        rows = self._store.list_entries(LedgerQuery(change_id=change_id, limit=MAX_SCANNED_ENTRIES))
+        entries = tuple(with_line_counts(self._store, row) for row in reversed(rows))
         return ChangeView(id=change_id, entries=entries, undone_by=self.undone_by(change_id))
 
     def undone_by(self, change_id: str) -> str:
@@ -72,23 +86,19 @@ class HistoryReader:
         """Return what became of every change."""
         return load_board(self._store)
 
-    def trash(self) -> tuple[TrashItem, ...]:
-        """List deleted files that can come back, newest first."""
-        return self._store.list_trash()
+    def trash(self, query: TrashQuery = ALL_TRASH) -> tuple[TrashItem, ...]:
+        """List one page of deleted files that can come back, newest first."""
+        if query.after and self._store.trash_item(query.after) is None:
+            raise trash_entry_missing_error(query.after)
+        return self._store.list_trash(query)
+
+    def count_trash(self) -> int:
+        """Return how many deleted files can come back."""
+        return self._store.count_trash()
 
     def trash_item(self, reference: str) -> TrashItem:
         """Return one deleted file by its id, or by a unique end of it."""
-        item = self._store.trash_item(reference)
-        if item is None and len(reference) >= _MIN_REFERENCE_CHARS:
-            found = [one for one in self._store.list_trash() if matches_id(one.id, reference.lower())]
-            item = found[0] if len(found) == 1 else None
-        if item is None or item.state == "emptied":
-            raise NotFound(
-                f"Nothing in the trash is called `{reference[:80]}`.",
-                reason="trash_entry_missing",
-                action="Look at `surehold trash list`.",
-            )
-        return item
+        return find_trash_item(self._store, reference)
 
     def read_version(self, version: Version | None) -> Snapshot:
         """Return the bytes of a version that the history names; None is an absent file."""
@@ -105,15 +115,16 @@ class HistoryReader:
 
     def _resolve_reference(self, reference: str) -> str:
         if not reference:
-            message, action = "An empty reference names no change.", "Look its id up with `surehold log`."
+            message, action = "An empty reference names no change.", spell("Look its id up with {}.", LOG)
             raise InvalidArgument(message, reason="empty_reference", action=action)
         if self._store.list_entries(LedgerQuery(change_id=reference, limit=1)):
             return reference
         if self._store.is_open(reference):
+            refuse_unrecorded(self._store, reference, f"change {reference}")
             message, action = f"Change {reference} still runs.", "Wait until its last process has ended."
             raise InvalidArgument(message, reason="still_running", action=action)
         name = reference.lower()
-        if len(name) >= _MIN_REFERENCE_CHARS:
+        if len(name) >= MIN_END_CHARS:
             ids = {entry.change_id for entry in self._store.list_entries(LedgerQuery(limit=MAX_SCANNED_ENTRIES))}
             found = sorted(one for one in ids if matches_id(one, name))
             if len(found) == 1:
@@ -123,7 +134,7 @@ class HistoryReader:
                     f"`{reference}` names {len(found)} changes.", reason="ambiguous_change", candidates=found[:10]
                 )
         raise NotFound(
-            f"No change is called `{reference}`.", reason="no_such_change", action="Look it up with `surehold log`."
+            f"No change is called `{reference}`.", reason="no_such_change", action=spell("Look it up with {}.", LOG)
         )
 
 
@@ -145,12 +156,10 @@ class History(HistoryReader):
 
     def proposed_diff(self, reference: str) -> str:
         """Return what the agent had proposed, where the person who was asked wrote something else; empty elsewhere."""
-        parts = list[str]()
-        for change in (entry.change for entry in self.show(reference).entries if entry.change.proposal_sha256):
-            before, proposed = self._recorded_snapshot(change.before), self._store.read_blob(change.proposal_sha256)
-            to_name = change.to_path or change.path
-            parts.append(diff_between(before, Snapshot(proposed), from_name=change.path, to_name=to_name).text)
-        return "".join(parts)
+        entries = self.show(reference).entries
+        names = {entry.call.approval.left_out for entry in entries if entry.call.approval} - {""}
+        left_out = [row for name in sorted(names) for row in self.show(name).entries]
+        return proposed_diff(self._workspace, [*entries, *left_out])
 
     def undo(self, reference: str = "", *, author: CallAuthor = NO_AUTHOR, dry_run: bool = False) -> Receipt:
         """Take back one change, by default the newest that is not undone; later changes stay."""
@@ -160,7 +169,7 @@ class History(HistoryReader):
         newest = next(changes, "")
         self._refuse_open_run(newest)
         if not newest:
-            raise _no_such_change("No change can be undone.")
+            raise no_such_change_error("No change can be undone.")
         try:
             return self._take_back(self.show(newest), "undo", author=author, dry_run=dry_run)
         except UndoConflict as refused:
@@ -172,8 +181,7 @@ class History(HistoryReader):
         if not reference:
             return self._take_back(self._last_undone(), "redo", author=author, dry_run=dry_run)
         view = self.show(reference)
-        if not view.undone_by:
-            raise InvalidArgument(f"Change {view.id} was not undone.", reason="not_undone")
+        require_undone(view)
         if len(self._switched_with(view)) == 1:
             return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
         return self.switch_entries(view.entries, "redo", author=author, dry_run=dry_run, offers_part=False)
@@ -212,11 +220,12 @@ class History(HistoryReader):
             try:
                 switch = SelectionSwitch(self._workspace, entries, operation, offers_part=offers_part)
                 if not switch.wanted:
-                    raise _nothing_to_switch(operation)
+                    raise nothing_to_switch_error(operation)
                 proposals = switch.propose(partial=partial)
                 if not proposals:
-                    return Receipt(change_id="", files=(), dry_run=dry_run, already_applied=True)
-                return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._undo_permission)
+                    nothing = Receipt(change_id="", files=(), dry_run=dry_run, already_applied=True)
+                    return replace(nothing, left_out=switch.left_out)
+                return replace(self._write_switch(proposals, call, entries, dry_run), left_out=switch.left_out)
             except StaleFile:  # the file was written between our look and the lock: look again
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
@@ -240,9 +249,11 @@ class History(HistoryReader):
         """Yield the entries that a selection names, newest first."""
         return selection.iterate(self._store, ok_only=ok_only, outside=outside)
 
-    def sessions(self) -> Iterator[SessionSummary]:
-        """Yield what each session did, the one that did something last first."""
-        return summarize_sessions(self._store, self._store.list_sessions())
+    def sessions(self, words: Selectors | None = None) -> Iterator[SessionSummary]:
+        """Yield what each session did, or what of it selectors name, the one that did something last first."""
+        if not words:
+            return SessionTallies(self._store).summarize()
+        return summarize_entries(self._store, self.select(words).iterate(self._store))
 
     def select(self, words: Selectors, *, now: datetime | None = None, zone: tzinfo | None = None) -> ChangeSelection:
         """Look up what selectors name; refuse what names nothing, or several."""
@@ -257,7 +268,9 @@ class History(HistoryReader):
         is_directory = bool(self._store.list_entries(LedgerQuery(under=key, limit=1)))
         if not is_directory and not self._store.list_entries(LedgerQuery(path=key, limit=1)):
             raise no_history_error(path)
-        return RecordedPlace(key=key, is_directory=is_directory)
+        return RecordedPlace(
+            key=key, is_directory=is_directory, earlier=() if is_directory else find_earlier_names(self._store, key)
+        )
 
     def select_done(self, words: Selectors) -> list[Entry]:
         """Return the entries that happened and that selectors name, newest first; at least one."""
@@ -293,8 +306,9 @@ class History(HistoryReader):
 
     def empty_trash(self, trash_ids: Sequence[str] = ()) -> int:
         """Give up deleted files for good: all, or the named ones. Their bytes go with the next `gc`."""
-        ids = [self.trash_item(name).id for name in trash_ids] or [item.id for item in self._store.list_trash()]
-        return self._store.empty_trash(ids)
+        if trash_ids:
+            return self._store.empty_trash([self.trash_item(name).id for name in trash_ids])
+        return sum(self._store.empty_trash([item.id for item in page]) for page in iterate_trash(self._store))
 
     def gc(self, *, keep: timedelta, dry_run: bool = False) -> Pruned:
         """Drop bytes that only changes older than `keep` need."""
@@ -307,24 +321,29 @@ class History(HistoryReader):
 
     def _take_back(self, view: ChangeView, operation: UndoOperation, *, author: CallAuthor, dry_run: bool) -> Receipt:
         if not any(entry.ok and entry.call.operation != "gc" for entry in view.entries):
-            raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo")
+            action = spell("It was refused, or only pruned the history: there is nothing to undo. See {}.", LOG)
+            raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo", action=action)
         call = author.make_call(operation, operation, undoes=view.id)
         undid_several = any(entry.change.undoes for entry in view.entries)
         if undid_several or load_board_of(self._store, view.id).is_partly_undone(view.entries):
-            _refuse_undone(view)
+            refuse_undone(view)
             return self.switch_entries(
                 view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation, offers_part=False
             )
         for attempt in range(_MAX_ATTEMPTS):
-            _refuse_undone(view)
+            refuse_undone(view)
             try:
                 proposals = propose_undo(self._workspace, view.id, operation)
-                return self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._undo_permission)
+                return self._write_switch(proposals, call, view.entries, dry_run)
             except StaleFile:  # the file was written between our look and the lock: look again
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
             view = self.show(view.id)
         raise AssertionError
+
+    def _write_switch(self, proposals: Iterable[Proposal], call: Call, old: Sequence[Entry], dry_run: bool) -> Receipt:
+        receipt = self._workspace.write(*proposals, call=call, dry_run=dry_run, permission=self._undo_permission)
+        return remove_made_directories(self._workspace, old, receipt)
 
     def _name_next(self, refused: UndoConflict, changes: Iterator[str]) -> None:
         """Say which change is the newest that can be undone as things are."""
@@ -332,7 +351,8 @@ class History(HistoryReader):
             with suppress(SureholdError):
                 propose_undo(self._workspace, change_id, "undo")
                 refused.details["candidate"] = change_id
-                refused.action = f"{refused.action} The newest change that can be undone now: surehold undo {change_id}"
+                newest = undo_command(change_id)
+                refused.action = spell("{} The newest change that can be undone now: {}", refused.action, newest)
                 return
 
     def _undoable_changes(self) -> Iterator[str]:
@@ -349,10 +369,11 @@ class History(HistoryReader):
         for busy in self._store.open_intents():
             call, began = busy.intent.call, normalize_timestamp(busy.intent.began)
             if call.operation == "run" and (entry is None or began > entry.timestamp):
+                refuse_unrecorded(self._store, busy.intent.id, f"`{' '.join(call.argv)}`")
                 raise InvalidArgument(
                     f"The newest change is that of `{' '.join(call.argv)}`, which still runs.",
                     reason="still_running",
-                    action=f"Wait until its last process has ended, then: surehold undo {busy.intent.id}",
+                    action=spell("Wait until its last process has ended, then: {}", undo_command(busy.intent.id)),
                 )
 
     def _last_undone(self) -> ChangeView:
@@ -362,7 +383,7 @@ class History(HistoryReader):
                 undone = self._first_entry(entry.call.undoes) if entry.call.undoes else None
                 if undone is None or undone.call.operation not in SWITCHING:
                     return self.show(entry.change_id)
-        raise _no_such_change("No change was undone.")
+        raise no_such_change_error("No change was undone.")
 
     def _first_entry(self, change_id: str) -> Entry | None:
         return next(iter(self._store.list_entries(LedgerQuery(change_id=change_id, ok_only=True, limit=1))), None)
@@ -373,22 +394,3 @@ class History(HistoryReader):
         while rows := self._store.list_entries(LedgerQuery(ok_only=True, before_seq=before, limit=100)):
             yield from (entry for entry in rows if board.is_on(entry))
             before = rows[-1].seq
-
-
-def _refuse_undone(view: ChangeView) -> None:
-    if view.undone_by:
-        raise InvalidArgument(
-            f"Change {view.id} was undone already, by {view.undone_by}.",
-            reason="already_undone",
-            action=f"To make it again: surehold redo {view.id}",
-        )
-
-
-def _nothing_to_switch(operation: UndoOperation) -> NotFound:
-    if operation == "undo":
-        return _no_such_change("Everything that was selected is undone already.")
-    return _no_such_change("Nothing that was selected is undone.")
-
-
-def _no_such_change(message: str) -> NotFound:
-    return NotFound(message, reason="no_such_change", action="Look at `surehold log`.")

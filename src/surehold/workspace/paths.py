@@ -1,18 +1,25 @@
-"""Resolves the path a caller sends to a target that the rules allow."""
+"""Resolves the path a caller sends to a target that the rules allow.
+
+A git repository need not be called `.git`: any directory with `HEAD`, `objects` and `refs` is one, and git runs what its
+`config` and `hooks` say as soon as it is asked for a status there. So the rule about `.git` holds for it too.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from surehold.disk.base import Disk, EntryStat, Target
 from surehold.errors import NotAFile, NotFound, PermissionDenied, SureholdError
 from surehold.workspace.access.policy import PathRules, Policy
-from surehold.workspace.access.protected_names import GIT_MARKS, git_directory_depths, is_git_directory
 
 AnyPath = str | Target
 """A path as a caller spells it, or one that was resolved already."""
 
+_GIT_MARKS = ("HEAD", "objects", "refs", "commondir")
+"""What git looks for; `commondir` names the directory that has objects and refs instead."""
+_GIT_FILES = frozenset({"head", "commondir", "config", "config.worktree"})
+_GIT_DIRECTORIES = frozenset({"objects", "refs", "hooks"})
 _ESCAPED_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 
@@ -46,15 +53,19 @@ class PathResolver:
         git_directory = self._git_directory_of(target, written)
         return self.policy.rules_for(requested, final, key=target.key, git_directory=git_directory)
 
+    def protected_repository(self, target: Target, written: Sequence[Target]) -> str:
+        """Return the directory that protects a path as a part of a git repository, or nothing."""
+        return self.rules_for(target, written).git_directory if self._git_directory_of(target, written) else ""
+
     def _git_directory_of(self, target: Target, written: Sequence[Target]) -> str:
         """Return the directory that uses this file as a git repository does, once all of these are written; or nothing."""
-        for depth in git_directory_depths(target.parts) if self.policy.protects_git else ():
+        for depth in _git_directory_depths(target.parts) if self.policy.protects_git else ():
             directory = self.disk.target_below(self.disk.resolve(target.root), target.parts[:depth])
             entries = [one.parts[depth] for one in written if _is_below(one, directory)]
             with suppress(SureholdError):  # it need not exist yet
-                found = zip(GIT_MARKS, self.disk.stat_entries(directory, GIT_MARKS), strict=True)
+                found = zip(_GIT_MARKS, self.disk.stat_entries(directory, _GIT_MARKS), strict=True)
                 entries += [name for name, entry in found if entry is not None]
-            if is_git_directory(entries):
+            if _is_git_directory(entries):
                 return directory.key or directory.root
         return ""
 
@@ -135,3 +146,19 @@ def _is_below(target: Target, directory: Target) -> bool:
 
 def _restore_escaped_bytes(path: str) -> str:
     return _ESCAPED_BYTE.sub(lambda match: chr(0xDC00 + int(match[1], 16)), path) if "\\x" in path else path
+
+
+def _git_directory_depths(parts: Sequence[str]) -> list[int]:
+    """Return how deep the directories are that would use this path if they were git repositories; mostly none."""
+    last = len(parts) - 1
+    return [
+        n
+        for n, name in enumerate(map(str.casefold, parts))
+        if name in _GIT_DIRECTORIES or (n == last and name in _GIT_FILES)
+    ]
+
+
+def _is_git_directory(entries: Collection[str]) -> bool:
+    """Tell whether git takes a directory with these entries, of those in `_GIT_MARKS`, for a repository."""
+    found = {name.casefold() for name in entries}
+    return "head" in found and ("commondir" in found or {"objects", "refs"} <= found)

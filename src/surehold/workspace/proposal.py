@@ -142,6 +142,11 @@ class Unproven:
         """Accept whatever is there."""
 
 
+def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
+    """Return the caller's evidence; without a sha256 what the edit quotes is one, unless something else is named."""
+    return Sha256(expected_sha256.strip().lower()) if expected_sha256 else otherwise or Exact()
+
+
 def _refuse_absent(file: KnownFile) -> None:
     if not file.current.exists:
         raise NotFound(f"`{file.path}` does not exist.", path=file.path)
@@ -168,6 +173,7 @@ class CallAuthor:
     session: str = ""
     turn: str = ""
     call_id: str = ""
+    idempotency_key: str = ""
 
     def make_call(
         self, tool: str, operation: Operation, *, reason: str = "", undoes: str = "", restores: str = ""
@@ -181,6 +187,7 @@ class CallAuthor:
             session=self.session,
             turn=self.turn,
             call_id=self.call_id,
+            idempotency_key=self.idempotency_key,
             reason=reason,
             undoes=undoes,
             restores=restores,
@@ -258,6 +265,8 @@ class FileReceipt:
     warnings: tuple[str, ...] = ()
     mode: int | None = None
     """Permission bits that the change sets; None when it leaves them alone."""
+    left_out: bool = False
+    """The person who was asked allowed the rest of the change, and not this."""
 
     @property
     def summary(self) -> str:
@@ -303,6 +312,8 @@ class Receipt:
     """The file already was what the call asked for."""
     user_modified: bool = False
     """Whoever was asked wanted other content, and that was written."""
+    left_out: tuple[str, ...] = ()
+    """What was asked for and not done, with the reason."""
 
     @property
     def sha256(self) -> str:
@@ -316,9 +327,9 @@ class Receipt:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the checks of all files said, and that the content is not the caller's own."""
+        """What was left out, what the checks of all files said, and that the content is not the caller's own."""
         own = (_CHANGED_BY_A_PERSON,) if self.user_modified else ()
-        return (*own, *(warning for receipt in self.files for warning in receipt.warnings))
+        return (*self.left_out, *own, *(warning for receipt in self.files for warning in receipt.warnings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,19 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from surehold.disk.base import Disk, EntryStat, StoredFile, Target
+from surehold.disk.side_threads import begin_aside
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError
-from surehold.stores.base import Blob, Head, PathRecord, Store
+from surehold.stores.base import Blob, Head, PathRecord, Sighting, StaleRead, Store
+from surehold.stores.ledger_entries import OutsideEdit, is_stale_read
+from surehold.stores.sightings import must_be_written_at_once
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Snapshot, Version
@@ -23,6 +27,7 @@ from surehold.workspace.settings import Limits
 
 if TYPE_CHECKING:
     from surehold.text.page import FilePage, PageIndex
+    from surehold.workspace.runs.shared_paths import SharedPaths
 
 _Place = tuple[str, tuple[str, ...]]
 _MAX_INDEXES = 16
@@ -93,6 +98,7 @@ class WorkspaceReader:
         self._indexes = _PageIndexes()
         self._looked = threading.local()
         self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, runs=runs)
+        self._runs = runs
 
     def target(self, path: AnyPath) -> Target:
         return self.names.resolve_readable(path)
@@ -175,7 +181,7 @@ class WorkspaceReader:
     def _look_at(self, target: Target, session: str = "") -> PathRecord:
         """Return what the store knows of a path, after what a dead process left open there was settled."""
         view = self.store.look([target.key], session=session)
-        if dead := [busy for busy in view.holding if busy.owner_is_dead]:
+        if dead := [busy for busy in view.holding if self.recovery.leases.may_settle(busy)]:
             self.recovery.settle_intents(dead, timeout=0)
             view = self.store.look([target.key], session=session)
         record = view.records[target.key]
@@ -206,6 +212,7 @@ class WorkspaceReader:
 
     def note_outside(self, target: Target, current: Snapshot, *, shown: str = "") -> None:
         """Record what an outside program made of a file whose lock is held; `shown` is the version that a session saw."""
+        self.credit_commands({target: current})
         blobs = [Blob(data=current.data, sha256=current.sha256)] if current.exists else []
         fence = 0.0 if self.disk.is_coherent else self.limits.fence
         head = None
@@ -213,6 +220,29 @@ class WorkspaceReader:
             version = Version(sha256=shown, size=len(self.store.read_blob(shown)))
             head = Head(path=target.key, version=version, writer="", seq=0, timestamp=_LONG_AGO)
         self.store.note_outside(target.key, current.version, blobs, fence=fence, shown=head)
+
+    def credit_commands(self, found: Mapping[Target, Snapshot]) -> None:
+        """Record what commands that still run made of files whose locks are held, as theirs."""
+        if self._runs is not None and self._runs.is_dir():
+            with suppress(SureholdError, OSError):  # then it is an outside edit
+                self.shared_paths(self._runs).credit_before_edit(found)
+
+    def shared_paths(self, runs: Path) -> "SharedPaths":
+        from surehold.workspace.runs.shared_paths import SharedPaths
+
+        return SharedPaths(self, runs)
+
+    def find_stale_read(self, record: PathRecord, current: Snapshot, *, now: datetime) -> StaleRead | None:
+        """Tell whether a mount that caches showed an older version of ours, so soon after the newest that it may be lagging."""
+        if (
+            record.head is None
+            or self.disk.is_coherent
+            or record.head.has_bytes(current.sha256 if current.exists else "")
+        ):
+            return None
+        surprise, knows = OutsideEdit(head=record.head, found=current.version), self.store.knows_version
+        is_stale = is_stale_read(surprise, now=now, fence=self.limits.fence, knows=knows)
+        return StaleRead(path=record.key, head=record.head) if is_stale else None
 
     def notice_other_version(self, target: Target, record: PathRecord, sha256: str) -> None:
         """Record that an outside program changed a file since a session saw it, if the ledger knows nothing of the file."""
@@ -227,6 +257,13 @@ class WorkspaceReader:
         target = self.target(path)
         record = self.store.look([target.key], session=session).records[target.key]
         return KnownFile(record, self.read_snapshot(target), store=self.store, session=session)
+
+    def record_shown(self, sighting: Sighting, known: Sequence[Sighting], snapshot: Snapshot | None) -> None:
+        """Remember what a session was shown of a version; `known` is what it was shown of the path before."""
+        self.store.record_sightings([sighting], self.blobs_to_keep(snapshot))
+        if must_be_written_at_once(sighting, known):
+            with suppress(SureholdError):  # the answer comes first; it is tried again with the next sighting
+                self.store.flush_sightings()
 
     def blobs_to_keep(self, snapshot: Snapshot | None) -> list[Blob]:
         """Return a version that was shown, if it is small enough to be kept for rebasing."""
@@ -257,12 +294,4 @@ class WorkspaceReader:
 
 def _hash_in_background(data: bytes) -> Callable[[], str]:
     """Hash large bytes while something else is done; hashing needs no interpreter, so this is real parallel work."""
-    found = list[str]()
-    thread = threading.Thread(target=lambda: found.append(sha256_hex(data)), daemon=True)
-    thread.start()
-
-    def wait_for_hash() -> str:
-        thread.join()
-        return found[0] if found else sha256_hex(data)
-
-    return wait_for_hash
+    return begin_aside(partial(sha256_hex, data))

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Literal
 
 from surehold.disk.base import Create, Disk, Remove, Rename, Replace, Step, StoredFile, Target
-from surehold.errors import OutsideWorkspace, RecoveryRequired, StateUnavailable, SureholdError
+from surehold.errors import RECOVER, OutsideWorkspace, RecoveryRequired, SureholdError, argument, spell
 from surehold.stores.base import Blob, Busy, Change, Entry, Intent, LedgerQuery, Store
+from surehold.stores.owner import LeaseKeeper
 from surehold.text.align import shared_ends
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version
@@ -87,6 +88,7 @@ class Recovery:
     def __init__(self, disk: Disk, store: Store, *, limit: int, runs: Path | None = None) -> None:
         """Take a disk and a store, and where what commands are about to change is kept."""
         self._disk, self._store, self._limit, self._runs = disk, store, limit, runs
+        self.leases = LeaseKeeper(store, settle=lambda intent: self._settle_intent(intent, 0).direction != "failed")
 
     def settle_dead(self, *, timeout: float) -> tuple[SettledIntent, ...]:
         """Settle every intent whose owner is dead; one that cannot be settled is reported and stays open.
@@ -99,6 +101,8 @@ class Recovery:
         while page := self._store.dead_intents(limit=_PAGE_INTENTS, skip=tried):
             settled += self.settle_intents(page, timeout=deadline - time.monotonic())
             tried |= {busy.intent.id for busy in page}
+        given_up = [one for one in self.leases.list_given_up() if one.id not in tried and self._store.is_open(one.id)]
+        settled += [self._settle_intent(one, max(deadline - time.monotonic(), 0)) for one in given_up]
         return tuple(settled)
 
     def settle_intents(self, dead: Sequence[Busy], *, timeout: float) -> tuple[SettledIntent, ...]:
@@ -107,6 +111,12 @@ class Recovery:
         return tuple(self._settle_intent(busy.intent, max(deadline - time.monotonic(), 0)) for busy in dead)
 
     def _settle_intent(self, intent: Intent, timeout: float) -> SettledIntent:
+        settled = self._try_to_settle(intent, timeout)
+        if settled.direction != "failed":
+            self.leases.forget(intent.id)
+        return settled
+
+    def _try_to_settle(self, intent: Intent, timeout: float) -> SettledIntent:
         paths = paths_of(intent)
         if intent.call.operation == "run":
             return self._settle_run(intent)
@@ -182,32 +192,59 @@ class Recovery:
     def settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
         """Close an intent that failed; return its entries if they arrived although the store reported them lost."""
         try:
+            if error.reason == "outcome_unknown":  # the store is away, and was waited for
+                raise error
             settled = self.settle_locked(intent, because=error)
             if settled.direction != "gone":
                 return ()
-            self._store.confirm()
-            query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
-            return self._store.list_entries(query)[::-1]
+            return self._entries_of_settled(intent)
         except SureholdError as worse:
-            key = intent.call.idempotency_key
-            settle = f"Make the same call again with the idempotency key `{key}`: it returns the first answer, or is made once."
+            self.leases.give_up(intent)
+            key = intent.call.idempotency_key or intent.id
             raise RecoveryRequired(
-                f"{error.message} It is unknown whether the change was applied; `surehold recover` decides that when the disk and the history work again.",
+                spell(
+                    "{} It is unknown whether the change was applied; {} decides that when the disk and the history work again.",
+                    error.message,
+                    RECOVER,
+                ),
                 path=intent.changes[0].path,
                 change_id=intent.id,
                 idempotency_key=key,
-                action=settle if key else None,
+                action=spell(
+                    "Make the same call again with the idempotency key `{}` (argument `{}`): it returns the first answer, or is made once.",
+                    key,
+                    argument("idempotencyKey"),
+                ),
                 cause=worse.message,
             ) from error
 
-    def renew_lease(self, intent: Intent, *, seconds: float) -> None:
-        """Extend the lease of an intent; refuse to go on when another process has settled it."""
-        if not self._store.renew(intent.id, lease=seconds):
-            raise StateUnavailable(
-                "This change took so long that another process settled it.",
-                reason="lease_lost",
-                action="Re-read the files and look at `surehold log` before trying again.",
-            )
+    def _entries_of_settled(self, intent: Intent) -> tuple[Entry, ...]:
+        self._store.confirm()
+        query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
+        entries = self._store.list_entries(query)[::-1]
+        if not entries:
+            self._take_back(intent)
+        return entries
+
+    def settle_interrupted(self, intent: Intent) -> None:
+        """Leave nothing open of an intent whose call was interrupted, wherever that was."""
+        try:
+            self.settle_locked(intent)
+        except SureholdError:
+            self.leases.give_up(intent)  # the interruption is what the caller must hear of
+
+    def _take_back(self, intent: Intent) -> None:
+        """Bring back what became visible after another process had settled the intent as not made."""
+        if any(change.whole for change in intent.changes):
+            return
+        steps = list[Step]()
+        for change in intent.changes:
+            spots = self._read_path_states(change)
+            heads = [self._store.head_of(spot.target.key) for spot in spots]
+            if not any(head and head.has_bytes(spot.name) for head, spot in zip(heads, spots, strict=True)):
+                steps += self._inverse_steps(spots, change)
+        if steps:
+            self._disk.apply(steps[::-1], tag=_recovery_tag(intent), fence=lambda: None, keep=self.keep_outside)
 
     def _roll_back(
         self, intent: Intent, spots: list[list[_PathState]], paths: tuple[str, ...], because: SureholdError | None

@@ -1,11 +1,12 @@
 """Writes refused calls into the ledger: those that a person or a rule refused, and those that no one answered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from surehold.errors import SureholdError
-from surehold.stores.base import Blob, Call, Change, LedgerQuery, Store
+from surehold.errors import PermissionDenied, SureholdError
+from surehold.stores.base import Blob, Call, Change, Store
+from surehold.workspace.access.permission import AnsweredProposals
 from surehold.workspace.paths import PathResolver
 from surehold.workspace.proposal import FileReceipt
 
@@ -33,10 +34,17 @@ class RefusalLog:
                     self._store.keep_blob(Blob(data=version.data, sha256=version.sha256))
             self._record_changes([replace(one.change, trash_id="") for one in changed], call, change_id, error)
 
+    def keep_left_out(
+        self, answered: AnsweredProposals, files: Sequence[FileReceipt], call: Call, new_id: Callable[[], str]
+    ) -> Call:
+        """Return the call with its answer. Files that the person left out are recorded first, as refused, which it names."""
+        call = replace(call, approval=answered.record)
+        if not answered.left_out:
+            return call
+        refused, change_id = PermissionDenied("The person left this out, and allowed the rest of the change."), new_id()
+        self.record_rehearsal([one for one in files if one.path in answered.left_out], call, change_id, refused)
+        return replace(call, approval=replace(answered.record, left_out=change_id))
+
     def _record_changes(self, changes: Sequence[Change], call: Call, change_id: str, error: SureholdError) -> None:
-        if self._store.is_open(change_id) or self._store.list_entries(LedgerQuery(change_id=change_id, limit=1)):
-            return
-        for change in changes:
-            self._store.record(
-                call, change, change_id=change_id, ok=False, error_kind=error.kind, message=error.message
-            )
+        kind, message = error.kind, error.message
+        self._store.record_refusal(call, changes, change_id=change_id, error_kind=kind, message=message)

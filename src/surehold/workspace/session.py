@@ -1,13 +1,18 @@
-"""One agent's session in a workspace: what it was shown, and what it changes."""
+"""One agent's session in a workspace: what it was shown, what it changes, and which session this process serves."""
 
+import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from surehold.disk.base import Target
 from surehold.errors import InvalidArgument, SureholdError
 from surehold.stores.base import Blob, Call, Operation, PathRecord, Sighting
 from surehold.stores.conversations import MAX_TITLE_CHARS, SessionRow, SessionTurn
+from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.owner import current_owner, parent_owner
+from surehold.stores.server_runs import ServerRun
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
@@ -17,13 +22,14 @@ from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import Absent, CallAuthor, ChangeRecord, Exact, Proof, Proposal, Receipt, Seen, Sha256
+from surehold.workspace.proposal import Absent, CallAuthor, ChangeRecord, Exact, Proposal, Receipt, Seen, proof_of
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from surehold.search.query import SearchResult
     from surehold.workspace.finder import Finder
 
+_MAX_KEY_CHARS = 200
 _MAX_MATCHED_VERSION_BYTES = 256 * 1024
 """Versions up to this size are kept when a search shows lines of them: there may be many."""
 
@@ -44,7 +50,8 @@ class Session:
     ) -> None:
         self.workspace, self.id, self.agent = workspace, id, agent
         self.permission = permission or Permission()
-        self.turn_id, self.call_id = "", ""
+        self.permission.keep_for_session(id, workspace.store.questions)
+        self.turn_id, self.call_id, self.idempotency_key = "", "", ""
         workspace.store.open_session(SessionRow(id=id, agent=agent, opened=workspace.clock().isoformat()))
 
     def with_approver(self, approver: Approver | None) -> Self:
@@ -58,6 +65,15 @@ class Session:
     def with_call_id(self, call_id: str) -> Self:
         """Return the same conversation for one tool call, under the id that the host gave it."""
         return self._with_facts(call_id=call_id)
+
+    def with_idempotency_key(self, key: str) -> Self:
+        """Return the same conversation for one call, which is made once however often it comes with this key."""
+        if not key:
+            return self
+        if len(key) > _MAX_KEY_CHARS:
+            message, action = "The idempotency key is too long.", f"Send at most {_MAX_KEY_CHARS} characters."
+            raise InvalidArgument(message, reason="bad_idempotency_key", action=action)
+        return self._with_facts(idempotency_key=key)
 
     def _with_facts(self, **facts: object) -> Self:
         other = object.__new__(type(self))
@@ -77,7 +93,13 @@ class Session:
     @property
     def author(self) -> CallAuthor:
         """Who makes the calls of this session, and for which request."""
-        return CallAuthor(agent=self.agent, session=self.id, turn=self.turn_id, call_id=self.call_id)
+        return CallAuthor(
+            agent=self.agent,
+            session=self.id,
+            turn=self.turn_id,
+            call_id=self.call_id,
+            idempotency_key=self.idempotency_key,
+        )
 
     @property
     def history(self) -> History:
@@ -152,7 +174,7 @@ class Session:
         sighting = Sighting(
             session=self.id, path=target.key, sha256=sha256, spans=spans, whole=whole, anchored=with_anchors
         )
-        self.workspace.store.record_sightings([sighting], self.workspace.reader.blobs_to_keep(kept))
+        self.workspace.reader.record_shown(sighting, record.sightings, kept)
 
     def record_shown_matches(self, found: "SearchResult") -> None:
         """Remember the lines that a search showed, of many files at once."""
@@ -165,17 +187,28 @@ class Session:
         if sightings:
             self.workspace.store.record_sightings(sightings, blobs)
 
-    def create(self, path: AnyPath, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
+    def create(
+        self, path: AnyPath, text: str, *, reason: str = "", dry_run: bool = False, idempotency_key: str = ""
+    ) -> Receipt:
         """Make a new file; one that exists is never overwritten."""
         proposal = Proposal(path=path, edit=WriteText(text), proof=Absent())
-        return self.submit(proposal, operation="create", reason=reason, dry_run=dry_run)
+        return self.submit(
+            proposal, operation="create", reason=reason, dry_run=dry_run, idempotency_key=idempotency_key
+        )
 
     def write(
-        self, path: AnyPath, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+        self,
+        path: AnyPath,
+        text: str,
+        *,
+        expected_sha256: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Overwrite a file that this session has read, or whose sha256 it names. Encoding and line endings stay."""
-        proposal = Proposal(path=path, edit=WriteText(text), proof=_proof_of(expected_sha256, Seen(whole=True)))
-        return self.submit(proposal, operation="write", reason=reason, dry_run=dry_run)
+        proposal = Proposal(path=path, edit=WriteText(text), proof=proof_of(expected_sha256, Seen(whole=True)))
+        return self.submit(proposal, operation="write", reason=reason, dry_run=dry_run, idempotency_key=idempotency_key)
 
     def edit(
         self,
@@ -184,29 +217,51 @@ class Session:
         expected_sha256: str = "",
         reason: str = "",
         dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Replace quoted texts, each of which occurs exactly once; all of them or none."""
         quoted = tuple(_quoted_edit(one) for one in edits)
-        proposal = Proposal(path=path, edit=SnapshotEdits(quoted), proof=_proof_of(expected_sha256, Exact()))
-        return self.submit(proposal, operation="edit", reason=reason, dry_run=dry_run)
+        proposal = Proposal(path=path, edit=SnapshotEdits(quoted), proof=proof_of(expected_sha256, Exact()))
+        return self.submit(proposal, operation="edit", reason=reason, dry_run=dry_run, idempotency_key=idempotency_key)
 
-    def delete(self, path: AnyPath, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False) -> Receipt:
+    def delete(
+        self,
+        path: AnyPath,
+        *,
+        expected_sha256: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+        idempotency_key: str = "",
+    ) -> Receipt:
         """Move a file to the trash."""
-        proposal = Proposal(path=path, edit=Delete(), proof=_proof_of(expected_sha256, Seen()))
-        return self.submit(proposal, operation="delete", reason=reason, dry_run=dry_run)
+        proposal = Proposal(path=path, edit=Delete(), proof=proof_of(expected_sha256, Seen()))
+        return self.submit(
+            proposal, operation="delete", reason=reason, dry_run=dry_run, idempotency_key=idempotency_key
+        )
 
     def move(
-        self, path: AnyPath, to_path: AnyPath, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+        self,
+        path: AnyPath,
+        to_path: AnyPath,
+        *,
+        expected_sha256: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Give a file another name; an existing file there is never overwritten."""
         if not to_path:
             raise InvalidArgument("The new name is empty.", path=str(path), reason="no_destination")
-        proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=_proof_of(expected_sha256, Exact()))
-        return self.submit(proposal, operation="move", reason=reason, dry_run=dry_run)
+        proposal = Proposal(path=path, to_path=to_path, edit=Keep(), proof=proof_of(expected_sha256, Exact()))
+        return self.submit(proposal, operation="move", reason=reason, dry_run=dry_run, idempotency_key=idempotency_key)
 
-    def apply(self, *proposals: Proposal, reason: str = "", dry_run: bool = False) -> Receipt:
+    def apply(
+        self, *proposals: Proposal, reason: str = "", dry_run: bool = False, idempotency_key: str = ""
+    ) -> Receipt:
         """Make several proposals happen as one change, all or none."""
-        return self.submit(*proposals, operation="patch", reason=reason, dry_run=dry_run)
+        return self.submit(
+            *proposals, operation="patch", reason=reason, dry_run=dry_run, idempotency_key=idempotency_key
+        )
 
     def restore(self, trash_id: str, *, to_path: str = "") -> Receipt:
         """Bring a deleted file back."""
@@ -221,11 +276,20 @@ class Session:
         return self.history.redo(change_id, author=self.author, dry_run=dry_run)
 
     def submit(
-        self, *proposals: Proposal, operation: Operation, tool: str = "", reason: str = "", dry_run: bool = False
+        self,
+        *proposals: Proposal,
+        operation: Operation,
+        tool: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
-        """Make proposals happen on behalf of a tool, by default the one named like the operation; all or none."""
-        call = self.make_call(tool or operation, operation, reason=reason)
-        return self.workspace.write(*proposals, call=call, dry_run=dry_run, permission=self.permission)
+        """Make proposals happen on behalf of a tool, by default the one named like the operation; all or none.
+
+        With an idempotency key it happens once: the same call with the same key returns the first receipt.
+        """
+        call = self.with_idempotency_key(idempotency_key).make_call(tool or operation, operation, reason=reason)
+        return self.workspace.writer.write(*proposals, call=call, dry_run=dry_run, permission=self.permission)
 
     def make_call(self, tool: str, operation: Operation, *, reason: str = "") -> Call:
         """Name who asks: this session, by this tool."""
@@ -246,5 +310,30 @@ def _quoted_edit(given: StringEdit | tuple[str, str]) -> StringEdit:
     return StringEdit(old=pair[0], new=pair[1])
 
 
-def _proof_of(expected_sha256: str, otherwise: Proof) -> Proof:
-    return Sha256(expected_sha256) if expected_sha256 else otherwise
+class CurrentServer:
+    """Serves one session: the one it was told, one of an earlier server of its parent, or a new one."""
+
+    def __init__(self, workspace: Workspace, *, named: str = "") -> None:
+        """`named`: the id of the session to serve, whoever served it before."""
+        self._workspace, self._named = workspace, named
+        self._lock = threading.Lock()
+        parent, began = parent_owner(), utc_timestamp(workspace.clock())
+        self._run = parent and ServerRun(
+            id=workspace.new_id(), server=current_owner(), parent=parent, roots=workspace.roots, began=began
+        )
+
+    def choose_session(self, client: str, *, fresh: str) -> str:
+        """Return the session to serve, the same each time; `fresh` is the id of a new one."""
+        if self._named or self._run is None:
+            return self._named or fresh
+        with self._lock:
+            if not self._run.session:
+                mine = replace(self._run, client=client)
+                self._run = replace(mine, session=self._workspace.store.claim_session(mine, fresh=fresh))
+            return self._run.session
+
+    def end(self) -> None:
+        """Remember that this process ended properly: what it served is over, unless its parent starts one for each call."""
+        if self._run is not None and not self._named:
+            with suppress(SureholdError):  # the next server then takes this one for dead
+                self._workspace.store.end_server(self._run)

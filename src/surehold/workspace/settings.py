@@ -3,9 +3,13 @@
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from math import isfinite
+from typing import TYPE_CHECKING, Literal, get_args
 
 from surehold.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from surehold.stores.questions import SessionAgreements
 
 Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -27,6 +31,34 @@ def check_session_name(name: str) -> None:
         raise InvalidArgument("This cannot be the name of a session.", reason="bad_session", action=action)
 
 
+@dataclass(slots=True, kw_only=True)
+class PermissionState:
+    """What a session may do by now."""
+
+    mode: Mode
+    always: bool = False
+    """The person allowed later changes too."""
+    session: str = ""
+    kept: "SessionAgreements | None" = None
+    """Where that is kept, and under which session; None for this process alone."""
+
+    def recall_always(self) -> bool:
+        """Tell whether the person allowed later changes too, here or through another process."""
+        if not self.always and self.kept is not None:
+            self.always = self.kept.is_session_allowed(self.session, self.mode)
+        return self.always
+
+    def allow_always(self, where: str) -> None:
+        self.always = True
+        if self.kept is not None and where != "terminal":  # there it is said about one call
+            self.kept.allow_session(self.session, self.mode)
+
+    def change_mode(self, mode: Mode) -> None:
+        if self.always and self.kept is not None:
+            self.kept.allow_session(self.session, "")
+        self.mode, self.always = mode, False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much, and how long."""
@@ -44,11 +76,12 @@ class Limits:
     """Versions up to this size are kept when they are shown, so that edits can be rebased."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not a number, and a size below zero."""
+        """Refuse what is not a number, and what is below zero; a lease below zero is one that is over at once."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or (name.endswith("bytes") and value < 0):
-                message = f"The limit `{name}` must be a number, and a size is not below zero."
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+            if not is_number or (value < 0 and name != "lease"):
+                message = f"The limit `{name}` must be a number that is not below zero."
                 raise InvalidArgument(message, reason="bad_setting", action=f"For example: Limits({name}=10)")
 
 
@@ -71,7 +104,7 @@ _ID_CHARS = 26
 def new_id() -> str:
     milliseconds = int(datetime.now(UTC).timestamp() * 1000)
     number = milliseconds << 80 | int.from_bytes(os.urandom(10))
-    return "".join(_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5))
+    return "".join([_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5)])
 
 
 def utc_now() -> datetime:

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from surehold.disk.base import Disk, Target
-from surehold.errors import StateUnavailable, SureholdError
+from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Blob, Call, Intent, Store
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import Owner
+from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.permission import Approver, Permission
+from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import FileReceipt, Proposal, Receipt
+from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.refusal_log import RefusalLog
@@ -33,6 +34,7 @@ from surehold.workspace.writer import WorkspaceWriter
 if TYPE_CHECKING:
     from surehold.disk.base import StoredEntry
     from surehold.text.page import FilePage
+    from surehold.workspace.access.question_board import QuestionBoard
     from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
     from surehold.workspace.runs.recorder import RunRecorder
@@ -67,6 +69,7 @@ class Workspace:
         self._owner, self.runs_dir, self.opened_with, self.state_url = owner, runs, opened_with, state_url
         self.disk, self.store, self.clock, self.new_id = disk, store, clock, new_id
         self.mode: Mode | None = mode
+        self._is_closed = False
         self.approver = approver
         self.gate = gate or ReadGateSettings()
         self.reader = WorkspaceReader(
@@ -80,13 +83,22 @@ class Workspace:
         """The directories below which everything happens."""
         return self.disk.roots
 
+    def read_caution(self) -> str:
+        """Say why what is read may not be what the paths of the roots lead to; empty when it is."""
+        return self.disk.read_caution()
+
     def check_history(self) -> bool:
-        """Return True if the history can be written to; raise what is wrong with it."""
+        """Return True if the history can be written to, and is one that we know; raise what is wrong with it."""
+        self.store.look([])
         return not self.store.renew("", lease=0)
 
     def count_open_changes(self) -> int:
         """Count the changes that are under way, in any process."""
         return len(self.store.open_intents())
+
+    def follow_history(self, cursor: str = "") -> NewEntries:
+        """Return what was recorded since a cursor, by any process, each entry once; without one, where to begin."""
+        return self.store.tail(cursor)
 
     def keep_bytes(self, data: bytes) -> str:
         """Keep bytes in the history until a clean-up, for every process; return their sha256."""
@@ -144,8 +156,9 @@ class Workspace:
         """Write a refused call into the ledger."""
         RefusalLog(self.store, self.reader.names).record_paths(paths, call, change_id, error)
 
-    def record_unanswered(self, files: Sequence[FileReceipt], call: Call, error: SureholdError) -> None:
+    def record_unanswered(self, request: PermissionRequest, error: SureholdError) -> None:
         """Write a change into the ledger that a person was asked about and never answered, with its diff."""
+        files, call = request.files, request.call
         approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
         log = RefusalLog(self.store, self.reader.names)
         log.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
@@ -167,6 +180,7 @@ class Workspace:
             owner=self._owner,
             clock=self.clock,
             limit=self.limits.max_file_bytes,
+            shared=self.reader.shared_paths(self.runs_dir),
         )
 
     def recover(self, *, timeout: float | None = None) -> tuple[SettledIntent, ...]:
@@ -212,6 +226,13 @@ class Workspace:
 
         return History(self)
 
+    @cached_property
+    def questions(self) -> "QuestionBoard":
+        """The questions that wait for a person, of all processes."""
+        from surehold.workspace.access.question_board import QuestionBoard
+
+        return QuestionBoard(self.store.questions, self._owner)
+
     @property
     def checkpoints(self) -> "CheckpointManager":
         """The writes that are under way."""
@@ -222,8 +243,15 @@ class Workspace:
         """Which tool family last wrote a file."""
         return FileWriteTracker(self)
 
+    def require_open(self) -> None:
+        """Refuse what would begin after the end, and what neither the disk nor the history would refuse."""
+        if self._is_closed:
+            raise WorkspaceClosed("This workspace is closed.")
+
     def close(self) -> None:
         """Let go of files and connections."""
+        self._is_closed = True
+        self.reader.recovery.leases.close()
         self.store.close()
         self.disk.close()
 

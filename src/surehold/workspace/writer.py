@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import NoReturn
 
 from surehold.disk.base import Step, Target
+from surehold.disk.side_threads import begin_aside
 from surehold.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -29,18 +29,31 @@ from surehold.errors import (
     NotAFile,
     RecoveryRequired,
     StaleFile,
+    StateUnavailable,
     SureholdError,
 )
 from surehold.stores.approval import ApprovalRecord
 from surehold.stores.base import Begun, Busy, Call, Intent, Replay, Sighting, StaleRead, StoreView
 from surehold.stores.ledger_entries import utc_timestamp
-from surehold.stores.owner import Owner
-from surehold.text.lines import merge_ranges
+from surehold.stores.owner import IntentLost, Owner
 from surehold.text.plan import Delete
 from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import Permission, PermissionVerdict
-from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
-from surehold.workspace.draft import Draft, ResolvedProposal, disk_steps, make_draft, make_receipt, plan_ahead
+from surehold.workspace.access.seen_lines import KnownFile
+from surehold.workspace.draft import (
+    Draft,
+    ResolvedProposal,
+    as_spelled,
+    check_same_targets,
+    collect_changes,
+    disk_steps,
+    make_draft,
+    make_receipt,
+    make_replay,
+    plan_ahead,
+    sightings_after,
+    written_targets,
+)
 from surehold.workspace.paths import spelled_path
 from surehold.workspace.proposal import Absent, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
@@ -48,13 +61,18 @@ from surehold.workspace.refusal_log import RefusalLog
 
 ReadTarget = Callable[[Target], Snapshot]
 
-_POLL_SECONDS = 0.005
+_POLL_SECONDS, _CACHE_POLL_SECONDS = 0.005, 0.02
 _DISTURBED_REASONS = frozenset({"displaced_mismatch", "vanished"})
 """How the disk says that another program changed a file after it was read: nothing happened, so it is read again."""
 _MAX_ROUNDS = 8
 _ROUNDS_BEFORE_IN_PLACE = 2
 """From then on the file is written in place: a program that waits for it need not be let in first."""
 _SETTLE_SECONDS = 0.05
+
+
+class _CacheLag(Exception):
+    def __init__(self, stale: StaleRead) -> None:
+        self.stale = stale
 
 
 class WorkspaceWriter:
@@ -112,16 +130,21 @@ class WorkspaceWriter:
         verdict: PermissionVerdict,
     ) -> Receipt:
         """Work the change out, let the approver look at it without any lock, and make exactly that happen."""
+        if call.idempotency_key:
+            keys = [target.key for place in places for target in place.targets]
+            view = self._store.look(keys, session=call.session, idempotency_key=call.idempotency_key)
+            if isinstance(view.earlier, Replay):
+                return make_replay(places, view.earlier.entries, view, call=call, reader=self._reader)
         rehearsal = self._write_locked(places, call, change_id, dry_run=True)
         if not any(one.changed for one in rehearsal.files):
             return replace(rehearsal, dry_run=False)
         answered = permission.request_approval(
             [one.proposal for one in places], rehearsal, call, verdict, timestamp=lambda: utc_timestamp(self._clock())
         )
-        call = replace(call, approval=answered.record)
+        call = self._refusals.keep_left_out(answered, rehearsal.files, call, self._new_id)
         try:
-            again = self._resolve_proposals([_as_spelled(one) for one in answered.proposals])
-            _check_same_targets(places, again)
+            again = self._resolve_proposals([as_spelled(one) for one in answered.proposals])
+            check_same_targets(places, again)
             permission.judge_paths([rule for one in again for rule in one.rules])  # the mode may be another one by now
             return answered.with_note(self._write_locked(again, call, change_id, dry_run=False))
         except SureholdError as error:
@@ -140,7 +163,7 @@ class WorkspaceWriter:
             with self._disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):  # 2
                 view = self._store.look([one.key for one in targets], session=call.session, idempotency_key=key)
                 earlier = (view.earlier,) if isinstance(view.earlier, Busy) and view.earlier not in view.holding else ()
-                dead = [busy for busy in (*view.holding, *earlier) if busy.owner_is_dead]
+                dead = [busy for busy in (*view.holding, *earlier) if self._recovery.leases.may_settle(busy)]
                 if may_proceed or not dead:
                     read = (
                         self._reader.read_snapshot
@@ -150,11 +173,13 @@ class WorkspaceWriter:
                     match self._attempt_write(places, view, call, change_id, read, dry_run=dry_run):
                         case Receipt() as receipt:
                             return receipt
+                        case Replay():  # the same call was finished since we looked
+                            continue
                         case Busy() as busy:
                             _give_up_after(deadline, busy)
-                        case (
-                            StaleFile() as error
-                        ):  # another program wrote in the last moment: look again what it says now
+                        case StaleRead() as stale:  # this mount still shows an older version: read it again
+                            _wait_for_cache(deadline, stale)
+                        case StaleFile() as error:  # another program wrote in the last moment: look again
                             disturbed += 1
                             if disturbed >= _MAX_ROUNDS or time.monotonic() > deadline:
                                 raise error
@@ -171,48 +196,52 @@ class WorkspaceWriter:
         read: ReadTarget,
         *,
         dry_run: bool,
-    ) -> Receipt | Busy | StaleFile:
+    ) -> Receipt | Replay | Busy | StaleFile | StaleRead:
         """Do steps 3 to 10 under the lock, or say which other change must be over first, or who came in between."""
         match view.earlier or next((busy for busy in view.holding if busy.owner_is_dead or not dry_run), None):
             case Replay(entries=entries):
-                return make_receipt([], entries=entries, replayed=True)
+                return make_replay(places, entries, view, call=call, reader=self._reader)
             case Busy() as busy:
                 return busy
             case None:
                 pass
         self._refuse_new_repository(places)
-        drafts = [self._make_draft(place, view, call, read, only_look=dry_run) for place in places]  # 3 to 6
+        try:
+            drafts = [self._make_draft(place, view, call, read, only_look=dry_run) for place in places]  # 3 to 6
+        except _CacheLag as lag:
+            return lag.stale
         if dry_run or not any(one.changes_anything for one in drafts):
             return make_receipt(drafts, dry_run=dry_run)
         return self._perform_change(self._make_intent(change_id, call, drafts), drafts)  # 7 to 10
 
-    def _perform_change(self, intent: Intent, drafts: Sequence[Draft]) -> Receipt | Busy | StaleFile:
-        sightings = self._sightings_after(intent.call, drafts)  # first: if it fails, nothing has happened
+    def _perform_change(
+        self, intent: Intent, drafts: Sequence[Draft]
+    ) -> Receipt | Replay | Busy | StaleFile | StaleRead:
+        sightings = sightings_after(intent.call, drafts)  # first: if it fails, nothing has happened
         try:
             match self._begin_intent(intent, drafts):  # 7
-                case Begun():
-                    return self._commit_change(intent, drafts, sightings)  # 8 to 10
-                case Replay(entries=entries):
-                    return make_receipt([], entries=entries, replayed=True)
-                case StaleRead(path=path, head=head):
-                    _refuse_stale_cache(path, head.version.sha256 if head.version else "")
-                case Busy() as busy:
-                    return busy
+                case Begun() as begun:
+                    return self._commit_change(intent, begun, drafts, sightings)  # 8 to 10
+                case (Replay() | Busy() | StaleRead()) as other:
+                    return other
+        except IntentLost as lost:
+            self._give_up_unknown(intent, lost.error)
+            raise lost.error from None
         except StaleFile as error:
             if error.reason in _DISTURBED_REASONS:
                 return error
             raise
         except SureholdError:
             raise
-        except BaseException:  # interrupted, wherever that was: leave nothing open
-            self._recovery.settle_locked(intent)
+        except BaseException:
+            self._recovery.settle_interrupted(intent)
             raise
 
     def _resolve_proposals(self, proposals: Sequence[Proposal]) -> list[ResolvedProposal]:
         if not proposals:
             raise InvalidArgument("There is nothing to write.", action="Send at least one change.")
         bare = [self._resolve_proposal(proposal) for proposal in proposals]
-        written = _written_targets(bare)
+        written = written_targets(bare)
         places = [replace(one, rules=tuple(self._names.rules_for(t, written) for t in one.targets)) for one in bare]
         keys = Counter(target.key for place in places for target in place.targets)
         if twice := next((key for key, count in keys.items() if count > 1), None):
@@ -228,10 +257,10 @@ class WorkspaceWriter:
 
     def _refuse_new_repository(self, places: Sequence[ResolvedProposal]) -> None:
         """Refuse what another call has made part of a git repository since the rules were asked."""
-        written = _written_targets(places)
+        written = written_targets(places)
         unprotected = [t for one in places for t, r in zip(one.targets, one.rules, strict=True) if not r.protected_by]
         for target in unprotected:
-            if directory := self._names.rules_for(target, written).git_directory:
+            if directory := self._names.protected_repository(target, written):
                 message = f"`{directory}` became a git repository while this change waited for its lock."
                 raise StaleFile(message, path=target.key, reason="became_repository", action="Make the change again.")
 
@@ -250,6 +279,8 @@ class WorkspaceWriter:
         is_new = isinstance(place.proposal.proof, Absent)
         current = self._read_destination(place.target, read) if is_new else read(place.target)
         displaced = self._read_destination(place.to, read) if place.to else ABSENT
+        if stale := self._reader.find_stale_read(view.records[place.target.key], current, now=self._clock()):
+            raise _CacheLag(stale)
         known = KnownFile(view.records[place.target.key], current, store=self._store, session=call.session)
         in_place = current.exists and self._disk.replaces_in_place(place.target)
         shown = known.shown_before
@@ -257,7 +288,9 @@ class WorkspaceWriter:
             draft = make_draft(place, known, displaced, in_place=in_place, new_id=self._new_id)
         except SureholdError as error:
             self._record_shown_by(error, place.proposal, known)
-            self._note_outside(place.target, current, shown)
+            head = view.records[place.target.key].head
+            if shown or (head and not head.has_bytes(current.sha256 if current.exists else "")):
+                self._note_outside(place.target, current, shown)
             raise
         # A change records what it found there by itself.
         head = view.records[place.target.key].head if only_look and not view.holding else None
@@ -280,40 +313,48 @@ class WorkspaceWriter:
             if proposal.shows_anchors:  # of some lines only the anchor is shown, and the beginning
                 sighting = replace(sighting, whole=False, anchored=anchored)
             with suppress(SureholdError):  # the refusal itself is what the caller must hear about
-                self._store.record_sightings([sighting], self._reader.blobs_to_keep(known.current))
+                self._reader.record_shown(sighting, known.seen, known.current)
 
     def _make_intent(self, change_id: str, call: Call, drafts: Sequence[Draft]) -> Intent:
         return Intent(
             id=change_id,
             call=call,
-            changes=tuple(one.change for one in drafts if one.changes_anything),
+            changes=collect_changes(drafts, self._disk.missing_directories),
             owner=self._owner(),
             began=self._clock().isoformat(),
         )
 
     def _begin_intent(self, intent: Intent, drafts: Sequence[Draft]) -> Begun | Replay | Busy | StaleRead:
-        blobs = [blob for one in drafts if one.changes_anything for blob in one.blobs]
         fence = 0.0 if self._disk.is_coherent else self._limits.fence
-        return self._store.begin(intent, blobs, lease=self._limits.lease, fence=fence)
+        self._reader.credit_commands({one.place.target: one.plan.before for one in drafts})
+        try:
+            blobs = [blob for one in drafts if one.changes_anything for blob in one.blobs]
+            return self._store.begin(intent, blobs, lease=self._limits.lease, fence=fence, early=True)
+        except SureholdError as error:
+            self._give_up_unknown(intent, error)
+            raise
 
-    def _commit_change(self, intent: Intent, drafts: Sequence[Draft], sightings: Sequence[Sighting]) -> Receipt:
-        began = time.monotonic()
+    def _give_up_unknown(self, intent: Intent, error: SureholdError) -> None:
+        if isinstance(error, StateUnavailable):  # the store may have taken it all the same
+            self._recovery.leases.give_up(intent)
 
-        def renew_if_overdue() -> None:
-            overdue = time.monotonic() - began > self._limits.lease / 2
-            if overdue:
-                self._recovery.renew_lease(intent, seconds=self._limits.lease)
-
+    def _commit_change(
+        self, intent: Intent, begun: Begun, drafts: Sequence[Draft], sightings: Sequence[Sighting]
+    ) -> Receipt:
+        # The intent and the staged files go to the disk at the same time: both must be there before the fence.
+        reach_disk = begun.reach_disk and begin_aside(begun.reach_disk)
         steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
         try:
-            self._apply_steps(intent, steps, renew_if_overdue)
-            entries = self._store.finish(intent.id, shown=sightings)
+            with self._recovery.leases.hold(intent, seconds=self._limits.lease, reach_disk=reach_disk) as lease:
+                self._apply_steps(intent, steps, lease.check)
+                entries = self._store.finish(intent.id, shown=sightings)
         except SureholdError as error:
             entries = self._recovery.settle_failed(intent, error)
             if not entries:
                 raise
             with suppress(SureholdError):  # the change is made; a session that forgot what it saw reads again
                 self._store.record_sightings(sightings, after_seq=entries[0].seq - 1)
+                self._store.flush_sightings()
         return make_receipt([self._with_disk_warning(one) for one in drafts], entries=entries)
 
     def _with_disk_warning(self, one: Draft) -> Draft:
@@ -334,43 +375,9 @@ class WorkspaceWriter:
                     self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
 
-    def _sightings_after(self, call: Call, drafts: Sequence[Draft]) -> list[Sighting]:
-        if not call.session:
-            return []
-        rows = list[Sighting]()
-        for one in drafts:
-            plan, proposal, key = one.plan, one.place.proposal, (one.place.to or one.place.target).key
-            if not plan.after.exists:
-                continue
-            carried: Sighting | None = None
-            if proposal.instead_of is None:  # what the person wrote was not shown yet
-                known = one.known.sighting
-                carried = sighting_after_write(plan, session=call.session, key=key, known=known)
-            if spans := proposal.shows(plan) if proposal.shows else ():
-                anchored = spans if proposal.shows_anchors else ()
-                carried = carried or Sighting(session=call.session, path=key, sha256=plan.after.sha256, spans=())
-                carried = replace(carried, spans=merge_ranges((*carried.spans, *spans)), anchored=anchored)
-            rows += [carried] if carried else []
-        return rows
-
-
-def _check_same_targets(places: Sequence[ResolvedProposal], again: Sequence[ResolvedProposal]) -> None:
-    if [one.targets for one in again] != [one.targets for one in places]:  # a link leads elsewhere by now
-        message = "A path now resolves to a different file than the one that was approved."
-        raise StaleFile(message, reason="changed_while_asked")
-
-
-def _as_spelled(proposal: Proposal) -> Proposal:
-    return replace(proposal, path=spelled_path(proposal.path), to_path=spelled_path(proposal.to_path))
-
-
-def _written_targets(places: Sequence[ResolvedProposal]) -> list[Target]:
-    return [one.to or one.target for one in places if not isinstance(one.proposal.edit, Delete)]
-
 
 def _give_up_after(deadline: float, busy: Busy) -> None:
-    other = busy.intent
-    path = other.changes[0].path
+    other, path = busy.intent, busy.intent.changes[0].path
     if time.monotonic() > deadline and busy.owner_is_dead:
         raise RecoveryRequired(f"An interrupted change ({other.id}) still holds `{path}`.", path=path)
     if time.monotonic() > deadline:
@@ -378,6 +385,9 @@ def _give_up_after(deadline: float, busy: Busy) -> None:
     time.sleep(_POLL_SECONDS)
 
 
-def _refuse_stale_cache(key: str, newest: str) -> NoReturn:
-    message, action = f"This mount still shows an older version of `{key}`.", "Try again in a moment."
-    raise StaleFile(message, path=key, reason="stale_cache", action=action, newest_sha256=newest)
+def _wait_for_cache(deadline: float, stale: StaleRead) -> None:
+    if time.monotonic() > deadline:
+        message, action = f"This mount still shows an older version of `{stale.path}`.", "Try again in a moment."
+        newest = stale.head.version.sha256 if stale.head.version else ""
+        raise StaleFile(message, path=stale.path, reason="stale_cache", action=action, newest_sha256=newest)
+    time.sleep(_CACHE_POLL_SECONDS)

@@ -7,11 +7,7 @@
    `pyproject.toml`, `conftest.py`, `build.gradle`, `Dockerfile`, workflows of CI, configuration of linters and bundlers.
    Agents are asked to edit these all day, a question each time would be allowed unread, and a person starts these
    programs on purpose. Texts for models (`AGENTS.md`) and for git (`.gitignore`, `.gitattributes`) name no code.
-4. A git repository need not be called `.git`: any directory with `HEAD`, `objects` and `refs` is one, and git runs what
-   its `config` and `hooks` say as soon as it is asked for a status there.
 """
-
-from collections.abc import Collection, Sequence
 
 _NAMES_BY_PROGRAM = {
     "surehold": "surehold.toml .config/surehold",
@@ -66,6 +62,14 @@ _NAMES_BY_PROGRAM = {
         ".config/i3 .config/sway .config/hypr .config/awesome .config/bspwm .config/qtile .config/waybar "
         ".config/polybar .xmonad .fvwm .fluxbox .conkyrc"
     ),
+    "automation of the desktop": (
+        ".hammerspoon .phoenix.js .config/phoenix .slate.js .yabairc .config/yabai .skhdrc .config/skhd "
+        ".config/aerospace .aerospace.toml .config/karabiner .config/sketchybar "
+        ".config/espanso .config/kmonad .config/xremap .config/autokey .config/ulauncher "
+        ".config/albert .config/rofi .config/wofi .config/dunst .config/swaync .config/eww "
+        ".config/river .config/niri .config/labwc .config/openbox .config/herbstluftwm .config/leftwm .config/spectrwm "
+        ".spectrwm.conf .config/swayidle .config/wayfire.ini .config/devilspie2 .devilspie .config/kanshi"
+    ),
     "tmux": (
         ".tmux.conf .tmux.conf.* .tmux .config/tmux .tmuxinator .tmuxinator.yml .config/tmuxinator .tmuxp .tmuxp.yaml "
         ".byobu"
@@ -88,6 +92,18 @@ _NAMES_BY_PROGRAM = {
         ".aws .kube .azure .config/gcloud .docker/config.json .docker/cli-plugins .config/containers .terraformrc "
         "terraform.rc .terraform .terraform.d .ansible.cfg ansible.cfg .ansible .config/helm .boto"
     ),
+    "virtual machines": ".vagrant.d .lima .colima",
+    "Nix and Guix": (
+        ".config/nix nix.conf .config/nixpkgs .nixpkgs .nix-defexpr .nix-profile .config/home-manager .config/guix "
+        ".guix-profile .devenv .flox"
+    ),
+    "media players": ".config/mpv .mpv .mplayer .config/cmus .ncmpcpp .config/ncmpcpp .config/mpd .mpdconf",
+    "chat and web programs": (
+        ".irssi .weechat .config/weechat .config/hexchat .config/qutebrowser .qutebrowser .config/newsboat .newsboat "
+        ".config/aerc .config/vdirsyncer .w3m .elinks .config/elinks .surfingkeys.js .tridactylrc "
+        ".config/tridactyl .mozilla"
+    ),
+    "tasks and timers": ".taskrc .task .timewarrior .config/task .config/timewarrior .watsonrc",
     "search programs": ".ripgreprc .config/ripgrep .ackrc",
     # editors
     "vim": (
@@ -197,21 +213,3 @@ PROGRAM_BY_RULE = {
 }
 PROTECTED = tuple(PROGRAM_BY_RULE)
 """The same names as rules, in the syntax of all rules."""
-
-
-GIT_MARKS = ("HEAD", "objects", "refs", "commondir")
-"""What git looks for; `commondir` names the directory that has objects and refs instead."""
-_GIT_FILES = frozenset({"head", "commondir", "config", "config.worktree"})
-_GIT_DIRECTORIES = frozenset({"objects", "refs", "hooks"})
-
-
-def git_directory_depths(parts: Sequence[str]) -> list[int]:
-    """Return how deep the directories are that would use this path if they were git repositories; mostly none."""
-    names, last = [part.casefold() for part in parts], len(parts) - 1
-    return [n for n, name in enumerate(names) if name in _GIT_DIRECTORIES or (n == last and name in _GIT_FILES)]
-
-
-def is_git_directory(entries: Collection[str]) -> bool:
-    """Tell whether git takes a directory with these entries, of those in `GIT_MARKS`, for a repository."""
-    found = {name.casefold() for name in entries}
-    return "head" in found and ("commondir" in found or {"objects", "refs"} <= found)

@@ -6,7 +6,7 @@
    works.
 3. An edit proceeds without that refusal when the session itself wrote the previous version and an outside program, such
    as a formatter, changed it since: but only if the edit would have changed the very same lines before, and those lines
-   were shown and are provably where they are now. `rebase` allows this no matter who changed the file.
+   were shown and are provably where they are now; the result says so. `rebase` allows this no matter who changed the file.
 """
 
 from typing import Any, Literal
@@ -42,10 +42,11 @@ class ReadGate:
         self._edit, self._needs, self._gate = edit, needs, settings
         self._case: KnownFile | None = None
         self._free = False
+        self._cautions: tuple[str, ...] = ()
 
     def check(self, file: KnownFile) -> None:
         """Refuse a file that was not read, changed since, or was seen too little of."""
-        self._case, self._free = file, False
+        self._case, self._free, self._cautions = file, False, ()
         if not file.current.exists:
             self._check_absent(file)
         elif self._gate.require_read == "off":
@@ -60,7 +61,7 @@ class ReadGate:
         """Refuse a plan that touches lines which were never shown."""
         case = self._case
         if case is None or self._free or self._needs != "lines" or not case.current.exists:
-            return ()
+            return self._cautions
         if self._gate.require_read == "matched" and _is_single_exact_match(plan):
             return ()
         if not case.seen:
@@ -93,8 +94,12 @@ class ReadGate:
             may_match = self._needs == "lines" and self._gate.require_read == "matched"
             if not may_match and not self._sends_same_content(case):
                 raise self._not_read_error(case)
-        elif not self._sends_same_content(case) and not self._may_proceed(case):
-            raise self._stale_error(case)
+        elif not self._sends_same_content(case):
+            if not self._may_proceed(case):
+                raise self._stale_error(case)
+            self._cautions = (
+                "The file was changed by another program since this session read it, but not the lines of this edit.",
+            )
 
     def _sends_same_content(self, case: KnownFile) -> bool:
         """Tell whether the caller sends the very content that is there: then nothing can be lost."""

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
@@ -27,7 +27,7 @@ def sighting_after_write(plan: "EditPlan", *, session: str, key: str, known: Sig
     if not is_text or plan.after.size <= len(plan.after.encoding.bom):
         return build(spans=(), whole=plan.after.size == 0)
     touched = _find_changed_lines(plan)
-    written = [(one.new_first, one.new_last) for one in touched if one.new_first <= one.new_last]
+    written = [(first, last) for _, _, first, last in touched if first <= last]
     spans = merge_ranges([*_carry_seen_lines(touched, known.spans if known else ()), *written])
     # Counting the lines of a large file takes a while, so the first line is looked at before.
     whole = bool(spans) and spans[0][0] == 1 and spans == ((1, plan.after.line_count),)
@@ -78,29 +78,54 @@ def clip_spans(known: LineRanges, first: int, last: int) -> Iterator[tuple[int, 
         yield max(start, first), min(end, last)
 
 
-class _LineReplacement(NamedTuple):
-    """Lines `first` to `last` became lines `new_first` to `new_last`; an empty range ends before it begins."""
+_LF = 10
 
-    first: int
-    last: int
-    new_first: int
-    new_last: int
+
+_LineReplacement = tuple[int, int, int, int]
+"""Lines `first` to `last` became lines `new_first` to `new_last`; an empty range ends before it begins."""
 
 
 def _find_changed_lines(plan: "EditPlan") -> list[_LineReplacement]:
     """Return which lines each span changes: whole lines that come or go leave their neighbours alone."""
-    old, new = LineCounter(plan.before), LineCounter(plan.after)
-    counts = not (plan.before.needs_table or plan.after.needs_table)
+    if plan.before.needs_table or plan.after.needs_table:
+        return _look_up_changed_lines(plan)
+    old, new = plan.before.data, plan.after.data
+    old_edges, new_edges = _line_edges(plan.before), _line_edges(plan.after)
     rows, shift = list[_LineReplacement](), 0
+    for (start, end, new_start, new_end), line, removed, added in zip(
+        plan.span_offsets(), *plan.span_breaks(), strict=True
+    ):
+        whole = (
+            (start in old_edges or old[start - 1 : start] == b"\n")
+            and (end in old_edges or old[end - 1 : end] == b"\n")
+            and (new_start in new_edges or new[new_start - 1 : new_start] == b"\n")
+            and (new_end in new_edges or new[new_end - 1 : new_end] == b"\n")
+        )
+        last, new_last = line + removed, line + shift + added
+        if whole or end == len(old):
+            last = last - (old[end - 1] == _LF) if end > start else line - whole
+        if whole or new_end == len(new):
+            new_last = new_last - (new[new_end - 1] == _LF) if new_end > new_start else line + shift - whole
+        rows.append((line, last, line + shift, new_last))
+        shift += added - removed
+    return rows
+
+
+def _line_edges(snapshot: Snapshot) -> tuple[int, ...]:
+    """Return where a line begins although no other one ends there, and where the file ends."""
+    return len(snapshot.encoding.bom), snapshot.size
+
+
+def _look_up_changed_lines(plan: "EditPlan") -> list[_LineReplacement]:
+    """Do the same where lines are not told apart by LF bytes alone."""
+    old, new = LineCounter(plan.before), LineCounter(plan.after)
+    rows = list[_LineReplacement]()
     for start, end, new_start, new_end in plan.span_offsets():
-        if counts:  # between the spans both are the same text, which is counted once
-            new.skip_to(new_start, old.line_at(start) + shift)
         edges = (plan.before, start), (plan.before, end), (plan.after, new_start), (plan.after, new_end)
         whole = all(_begins_line(*edge) for edge in edges)
         first, last = _line_range(old, plan.before, start, end, whole=whole)
         new_first, new_last = _line_range(new, plan.after, new_start, new_end, whole=whole)
-        rows.append(_LineReplacement(first, last, new_first, new_last))
-        shift = new.line_at(new_end) - old.line_at(end) if counts else 0
+        rows.append((first, last, new_first, new_last))
     return rows
 
 
@@ -124,16 +149,16 @@ def _begins_line(snapshot: Snapshot, offset: int) -> bool:
 def _carry_seen_lines(touched: Sequence[_LineReplacement], seen: LineRanges) -> list[tuple[int, int]]:
     """Shift seen lines that no span touches; both come sorted, and each is walked over once."""
     out, edge, shift = list[tuple[int, int]](), 0, 0
-    for span in touched:
-        out += _shift_spans(seen, edge + 1, span.first - 1, shift)
-        edge, shift = span.last, span.new_last - span.last
+    for first, last, _, new_last in touched:
+        if edge + 1 < first:
+            out += _shift_spans(seen, edge + 1, first - 1, shift)
+        edge, shift = last, new_last - last
     return [*out, *_shift_spans(seen, edge + 1, seen[-1][1] if seen else 0, shift)]
 
 
 def _shift_spans(seen: LineRanges, first: int, last: int, shift: int) -> Iterator[tuple[int, int]]:
     """Move the seen lines between two of them, if there are any between."""
-    if first <= last:
-        yield from ((a + shift, b + shift) for a, b in clip_spans(seen, first, last))
+    return ((a + shift, b + shift) for a, b in clip_spans(seen, first, last))
 
 
 _MAX_COMPARED_BYTES = 16 << 20
@@ -146,7 +171,7 @@ class KnownFile:
     def __init__(self, record: PathRecord, current: Snapshot, *, store: Store | None = None, session: str = "") -> None:
         self.path, self.seen = record.key, record.sightings
         self.current, self.session = current, session
-        self._head, self._store = record.head, store
+        self._head, self._writers, self._store = record.head, record.writers, store
 
     @cached_property
     def shown(self) -> Sighting | None:
@@ -181,7 +206,8 @@ class KnownFile:
         """Other versions whose bytes were kept, newest first, with the lines that were shown of them."""
         found = list[tuple[Snapshot, LineRanges]]()
         for one in self.seen:
-            data = None if one is self.shown or not one.sha256 else self.load_version(one.sha256)
+            is_other = one.sha256 not in {"", self.current.sha256}
+            data = self.load_version(one.sha256) if is_other else None
             if data is not None and len(data) + self.current.size <= _MAX_COMPARED_BYTES:
                 base = Snapshot(data, encoding=self.current.encoding)
                 total = base.line_count if one.whole else 0
@@ -267,6 +293,8 @@ class KnownFile:
 
     @cached_property
     def _writer_spans(self) -> tuple[WriterSpan, ...]:
+        if self._writers is not None:
+            return self._writers
         return self._store.list_writers(self.path) if self._store else ()
 
 

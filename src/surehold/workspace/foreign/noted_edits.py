@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from surehold.disk.base import Target
 from surehold.errors import LockTimeout
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation
 from surehold.stores.ledger_entries import utc_timestamp
@@ -55,22 +54,10 @@ def note_after(reader: "WorkspaceReader", noted: Sequence[NotedFile], call: Call
     deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         with reader.disk.lock(targets, timeout=max(deadline - time.monotonic(), 0)):
-            found = [_compare(reader, one, target) for one, target in zip(noted, targets, strict=True)]
-            changes = [change for change, _ in filter(None, found)]
-            if not changes:
-                return ()
-            blobs = [blob for _, blob in filter(None, found) if blob]
-            operation = _operation_of(changes)
-            intent = Intent(
-                id=new_id(),
-                call=replace(call, operation=operation),
-                changes=tuple(changes),
-                owner=current_owner(),
-                began=utc_timestamp(utc_now()),
-            )
-            begun = reader.store.begin(intent, blobs, lease=reader.limits.lease, fence=0.0)
-            if isinstance(begun, Begun):
-                return reader.store.finish(intent.id)
+            found = [reader.read_snapshot(target) for target in targets]
+            entries = record_locked(reader, noted, found, call)
+            if entries is not None:
+                return entries
         if time.monotonic() > deadline:
             raise LockTimeout(
                 "Another change of these files did not end in time, so this one was not recorded.",
@@ -80,9 +67,28 @@ def note_after(reader: "WorkspaceReader", noted: Sequence[NotedFile], call: Call
         time.sleep(_POLL_SECONDS)
 
 
-def _compare(reader: "WorkspaceReader", noted: NotedFile, target: Target) -> tuple[Change, Blob | None] | None:
+def record_locked(
+    reader: "WorkspaceReader", noted: Sequence[NotedFile], now: Sequence[Snapshot], call: Call
+) -> tuple[Entry, ...] | None:
+    """Record what became of noted files, whose locks the caller holds; None if another change of them is under way."""
+    found = [_compare(reader, one, after) for one, after in zip(noted, now, strict=True)]
+    changes = [change for change, _ in filter(None, found)]
+    if not changes:
+        return ()
+    blobs = [blob for _, blob in filter(None, found) if blob]
+    intent = Intent(
+        id=new_id(),
+        call=replace(call, operation=_operation_of(changes)),
+        changes=tuple(changes),
+        owner=current_owner(),
+        began=utc_timestamp(utc_now()),
+    )
+    begun = reader.store.begin(intent, blobs, lease=reader.limits.lease, fence=0.0)
+    return reader.store.finish(intent.id) if isinstance(begun, Begun) else None
+
+
+def _compare(reader: "WorkspaceReader", noted: NotedFile, after: Snapshot) -> tuple[Change, Blob | None] | None:
     """Return how a file changed since it was noted, and its new bytes; None if it did not."""
-    after = reader.read_snapshot(target)
     head = reader.store.head_of(noted.key)
     version = head.version if head and head.seq > noted.seq else noted.version
     if _facts_of(version) == _facts_of(after.version):
