@@ -14,8 +14,11 @@ from search.scenes import Scene, make_scene
 from spec.marks import requirement
 from surehold.disk.base import DiskReader, StoredFile, Target
 from surehold.errors import Cancelled, DiskFailed, InvalidPattern, SearchTimeout
+from surehold.search.engine import Deadline
 from surehold.search.query import Search
 from surehold.search.ripgrep import output_format
+from surehold.search.ripgrep.engine import find_binary
+from surehold.search.ripgrep.program import CompletedRun
 from surehold.workspace.finder import Finder
 from waiting import wait_until
 
@@ -33,6 +36,12 @@ def sleepy(tmp_path: Path, script: str) -> str:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return str(path)
+
+
+def halting(tmp_path: Path, script: str) -> str:
+    """Make such a program for trees; one file, which may be too new to be trusted, is searched by ripgrep itself."""
+    path = find_binary()
+    return sleepy(tmp_path, f'case "$*" in *"-- -") exec {path} "$@";; esac; {script}')
 
 
 @requirement("files:search_files:regex")
@@ -87,18 +96,73 @@ def test_everything_can_be_cancelled(local: Scene, monkeypatch: pytest.MonkeyPat
         local.finder.glob("**", cancelled=yes) if ask == "glob" else local.finder.search(search, cancelled=yes)
 
 
-def test_progress_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = make_scene(tmp_path)
-    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, "sleep 1.3; exit 1"))
-    told = list[tuple[int, int | None, str]]()
+@requirement("files:search_files:time_is_up")
+def test_progress_rises_although_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, enough = make_scene(tmp_path), tmp_path / "enough"
+    script = f"while [ ! -e {enough} ]; do sleep 0.02; done; exit 1"
+    monkeypatch.setenv("SUREHOLD_RIPGREP", sleepy(tmp_path, script))
+    told = list[tuple[float, float | None, str]]()
 
-    def tell(done: int, total: int | None, message: str) -> None:
+    def tell(done: float, total: float | None, message: str) -> None:
         told.append((done, total, message))
+        if len(told) == 3:
+            enough.touch()
 
     scene.finder.search(Search(query="needle", hidden=True, ignore=False), progress=tell)
 
-    assert told == [(0, None, "matches found")] * len(told)
-    assert 1 <= len(told) <= 2
+    seconds = [done for done, _, _ in told]
+    assert seconds == sorted(set(seconds))
+    assert {(total, message) for _, total, message in told} == {(20, "0 matches found")}
+
+
+def test_progress_counts_the_matches_of_a_running_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, enough = make_scene(tmp_path), tmp_path / "enough"
+    rows = r"printf 'a\0001:1:n\n2:1:n\n\nb\0001:1:n\n'"
+    script = f"{rows}; while [ ! -e {enough} ]; do sleep 0.02; done"
+    monkeypatch.setenv("SUREHOLD_RIPGREP", halting(tmp_path, script))
+    told = list[str]()
+
+    def tell(_done: float, _total: float | None, message: str) -> None:
+        told.append(message)
+        enough.touch()
+
+    scene.put("a", data=b"n\nn\n")
+    scene.put("b", data=b"n\n")
+    found = scene.finder.search(Search(query="n"), progress=tell)
+
+    assert told[0] == "3 matches found"
+    assert found.total_matches == 3
+
+
+@requirement("files:search_files:time_is_up")
+def test_matches_that_were_found_when_time_was_up_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = make_scene(tmp_path, seconds=0.3)
+    scene.put("a", "b", "c", data=b"needle\n" * 2)
+    rows = r"printf 'a\0001:1:n\n2:1:n\n\nb\0001:1:n\n2:1:n\n'"
+    monkeypatch.setenv("SUREHOLD_RIPGREP", halting(tmp_path, f"{rows}; exec sleep 60"))
+
+    found = scene.search("needle", limit=3)
+    rest = scene.search("needle", limit=3, after=found.next)
+
+    assert [(hit.path, hit.line) for hit in found.matches] == [("a", 1), ("a", 2), ("b", 1)]
+    assert [(hit.path, hit.line) for hit in rest.matches] == [("b", 2)]
+    for page in (found, rest):
+        assert (page.complete, page.truncated, page.files_scanned) == (False, True, None)
+        assert page.next
+        assert page.notes == ("Time was up after 0.3 s: this is what was found until then, not all there is.",)
+
+
+@requirement("files:search_files:time_is_up")
+def test_counting_the_files_does_not_cost_the_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = make_scene(tmp_path, seconds=0.5)
+    scene.put("d/a")
+    slow = """case "$*" in *--files*) exec sleep 60;; esac; printf 'd/a\\0001:1:n\\n'"""
+    monkeypatch.setenv("SUREHOLD_RIPGREP", halting(tmp_path, slow))
+
+    found = scene.search("needle", include=("d/*",))
+
+    assert [hit.path for hit in found.matches] == ["d/a"]
+    assert found.files_scanned is None
 
 
 @pytest.mark.parametrize(
@@ -248,8 +312,6 @@ def test_a_workspace_finds_with_the_finder_that_it_holds(local: Scene) -> None:
 
 
 def test_ripgrep_is_found_where_it_was_installed() -> None:
-    from surehold.search.ripgrep.engine import find_binary
-
     path = find_binary()
     assert path is not None
     assert subprocess.run([path, "--version"], check=True, capture_output=True).stdout.startswith(b"ripgrep ")
@@ -331,3 +393,22 @@ def test_only_a_few_searches_run_at_once(tmp_path: Path, monkeypatch: pytest.Mon
     for thread in threads:
         thread.join()
     assert len(list(started.iterdir())) >= 7
+
+
+@requirement("files:search_files:time_is_up")
+def test_reading_a_long_output_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surehold.search.engine._PROGRESS_SECONDS", 0)
+    blocks = [b"./%d\0001:1:n\n2:1:n" % number for number in range(3_000)]
+    blocks[7] = b"./7\0001:1:\n1:2:n\n3:"
+    done = CompletedRun(code=0, output=b"\n\n".join(blocks) + b"\n", errors="", overflowed=False)
+    told = list[str]()
+
+    def tell(_done: float, _total: float | None, message: str) -> None:
+        told.append(message)
+
+    deadline = Deadline(-1, progress=tell)  # what was found is read, however late it is
+    found = output_format.parse_output(done, Search(query="n"), "matches", deadline)
+
+    assert told == [f"{number} files with matches read" for number in (0, 1024, 2048)]
+    assert (len(found.counts), sum(found.counts.values())) == (3_000, 6_000)
+    assert found.counts["7"] == len(found.positions_in("7")) == 2

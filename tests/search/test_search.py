@@ -52,6 +52,13 @@ def test_a_regular_expression_is_found_in_lines(local: Scene) -> None:
     assert local.places(r"22 foo\s+bar", "regex") == []
 
 
+def test_a_pattern_that_cannot_be_read_is_refused_also_where_there_is_no_file(local: Scene) -> None:
+    with pytest.raises(InvalidPattern, match="is not closed"):
+        local.search("needle", include=("[",))
+    with pytest.raises(InvalidPattern, match="is not closed"):
+        local.search("needle", exclude=("[",))
+
+
 @requirement("files:search_files:regex")
 @pytest.mark.parametrize(
     ("query", "cause"),

@@ -313,7 +313,7 @@ def test_a_file_that_changed_meanwhile_is_searched_again_as_it_is_shown(
     local.put("a", data=b"needle\n")
     find = output_format.parse_output
 
-    def change(done: CompletedRun, search: Search, want: Want) -> Any:
+    def change(done: CompletedRun, search: Search, want: Want, _deadline: object = None) -> Any:
         local.put("a", data=b"new\n\nneedle\n")
         return find(done, search, want)
 

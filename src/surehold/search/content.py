@@ -4,8 +4,8 @@
 2. Totals cover the whole tree. Only what is shown is checked by us: a name must be a file inside the roots, and lines are
    read again and belong to one version of their file. If it may have changed since the engine read it, it is searched again.
 3. If nothing matches, the ignored and hidden files are searched too, and their matches are mentioned.
-4. If time runs out, the files and lines found so far are returned and marked as incomplete. If there are none, or if every
-   match is wanted, it is an error.
+4. If time runs out, the files, lines and matches found so far are returned and marked as incomplete. If nothing can be
+   shown, it is an error.
 """
 
 import time
@@ -38,13 +38,13 @@ def search_tree(
 ) -> SearchResult:
     search = _TreeSearch(scope, engine, window, snapshot_of, deadline)
     search.find_matches()
-    names = sorted(search.found.counts, key=path_sort_key)
-    if search.found.timed_out and (not names or window.want == "matches"):
-        deadline.raise_timeout(sum(search.found.counts.values()), "matches were found so far")
+    names, total = sorted(search.found.counts, key=path_sort_key), sum(search.found.counts.values())
     if window.want in {"lines", "matches"}:
         search.take_files(names)
     else:
         search.take_names(names)
+    if search.found.timed_out and (not names or (window.want == "matches" and not search.page.hits)):
+        deadline.raise_timeout(total, "matches were found so far")
     elsewhere, note = search.count_left_out() if not search.found.counts else (None, "")
     return replace(
         _build_result(engine, window, search.found, search.page),
@@ -132,8 +132,7 @@ class _TreeSearch:
     def find_matches(self) -> None:
         """Let the engine search, and settle what it could not decide."""
         found = self.found = self.engine.search_tree(self.scope, self.window.want, self.deadline)
-        if found.timed_out:
-            self.deadline = self.deadline.with_more_time(_GRACE_SECONDS)
+        self._grant_grace()
         if self.scope.allowed is not None:
             found.counts = {name: count for name, count in found.counts.items() if self._may_see(name)}
         for name in found.doubtful:
@@ -142,6 +141,11 @@ class _TreeSearch:
                 matches = self._search_again(name, snapshot)
                 found.places[name], found.marks[name] = matches.places, hash(snapshot.data)
                 found.matches = None if found.matches is None else found.matches + matches.matches
+
+    def _grant_grace(self) -> None:
+        """Leave time to show what was found, however late that was."""
+        if self.deadline.seconds_left < _GRACE_SECONDS:
+            self.deadline = self.deadline.with_more_time(_GRACE_SECONDS)
 
     def _search_again(self, name: str, snapshot: Snapshot) -> FileMatches:
         matches = self.engine.search_bytes(self.scope.search, snapshot.data, self.window.want, self.deadline)
@@ -174,6 +178,7 @@ class _TreeSearch:
     def take_files(self, names: list[str]) -> None:
         """Fill the page with lines or matches; what there was no time to show is left for the next page."""
         page = self.page
+        self._grant_grace()
         try:
             at = 0
             while at < len(names):
@@ -190,6 +195,7 @@ class _TreeSearch:
             if not page.rows and not page.hits:
                 raise
             page.further = True
+        page.further |= self.found.timed_out and self.window.want == "matches"
 
     def _read_batch(self, names: list[str], begin: int) -> dict[str, Snapshot | None]:
         """Read the next files of one directory, as many as the page needs and memory easily holds."""

@@ -22,8 +22,8 @@ from surehold.search.walk import Allowed
 from surehold.text.encoding import RAW, UTF8
 from surehold.text.snapshot import Snapshot
 
-Progress = Callable[[int, int | None, str], None]
-"""Receives how much is done, the total if it is known, and what is counted."""
+Progress = Callable[[float, float | None, str], None]
+"""Receives the seconds that a search has taken, which always rise, its limit, and what was found until now."""
 DEFAULT_SECONDS = 20.0
 _PROGRESS_SECONDS = 0.5
 
@@ -39,8 +39,8 @@ class Deadline:
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
         self.seconds, self._progress, self._cancelled = seconds, progress, cancelled
-        self._reported = time.monotonic()
-        self._end = self._reported + seconds
+        self._began = self._reported = time.monotonic()
+        self._end = self._began + seconds
 
     @property
     def seconds_left(self) -> float:
@@ -50,7 +50,7 @@ class Deadline:
     def with_more_time(self, seconds: float) -> "Deadline":
         """Return a later deadline of the same call; messages still name the original limit."""
         more = Deadline(seconds, progress=self._progress, cancelled=self._cancelled)
-        more.seconds = self.seconds
+        more.seconds, more._began, more._reported = self.seconds, self._began, self._reported
         return more
 
     def check(self, done: int, total: int | None, message: str) -> None:
@@ -60,9 +60,16 @@ class Deadline:
             raise Cancelled("The search was cancelled.")
         if now > self._end:
             self.raise_timeout(done, message)
+        self.report(done, total, message)
+
+    def report(self, done: int, total: int | None, message: str) -> None:
+        """Report progress now and then, also when no time is left."""
+        now = time.monotonic()
         if self._progress and now - self._reported >= _PROGRESS_SECONDS:
             self._reported = now
-            self._progress(done, total, message)
+            elapsed = round(now - self._began, 1)
+            found = f"{done} of {total} {message}" if total else f"{done} {message}"
+            self._progress(elapsed, max(self.seconds, elapsed), found)
 
     def raise_timeout(self, done: int, message: str) -> NoReturn:
         """Report that time is up, and how much was done."""

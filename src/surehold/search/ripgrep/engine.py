@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from shutil import which
 
-from surehold.errors import DiskFailed
+from surehold.errors import DiskFailed, SearchTimeout
 from surehold.search.engine import Deadline, FileMatches, Parts, Scope, Span, TreeMatches, matches_of_spans
 from surehold.search.file_types import canonical_type
 from surehold.search.glob import expand_braces
@@ -91,7 +91,7 @@ class Ripgrep:
         done = self._run_search(scope, denied, deadline, what)
         if done.overflowed:  # which part of the whole we have is up to chance; so take the first part
             done = self._run_search(scope, denied, deadline, (*what, "--sort=path"))
-        found = output_format.parse_output(done, search, want)
+        found = output_format.parse_output(done, search, want, deadline)
         knows_all = _knows_globs(search)
         if not knows_all:
             output_format.keep_wanted(found, lambda path: is_wanted(path.split("/")))
@@ -99,11 +99,17 @@ class Ripgrep:
             found.matches = None if output_format.is_multiline(search) else output_format.count_matches(found)
         if not knows_all:  # counting the files takes another walk
             is_counted = want == "matches" or not (found.counts or found.doubtful)
-            files = self._list_files(scope, denied, deadline) if is_counted else ()
-            found.scanned = sum(map(is_wanted, files)) if is_counted else None
+            found.scanned = self._count_files(scope, denied, deadline) if is_counted and not found.timed_out else None
         found.denied = sum(map(is_wanted, denied))  # a denied directory counts as one
         found.unreadable = [path for path, code in _UNREADABLE.findall(done.errors) if int(code) not in _GONE_ERRNOS]
         return found
+
+    def _count_files(self, scope: Scope, denied: frozenset[Parts], deadline: Deadline) -> int | None:
+        """Count the files that are searched; None if there is no time for that."""
+        try:
+            return sum(map(scope.glob_filter.accepts_file, self._list_files(scope, denied, deadline)))
+        except SearchTimeout:
+            return None
 
     def search_bytes(self, search: Search, data: bytes, want: Want, deadline: Deadline) -> FileMatches:
         if output_format.is_multiline(search) or b"\n" not in data:  # the end of a match must be known

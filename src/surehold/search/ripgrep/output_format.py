@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from surehold.search.engine import MatchPosition, Span, TreeMatches, drop_empty_matches, positions_of_matches
+from surehold.search.engine import Deadline, MatchPosition, Span, TreeMatches, drop_empty_matches, positions_of_matches
 from surehold.search.literal_engine import escape_lines
 from surehold.search.query import Search, Want
 from surehold.search.ripgrep.program import CompletedRun
@@ -40,6 +40,7 @@ _COUNT_FLAGS = ("--count-matches", "--null", "--with-filename", "--text")
 """A match of several lines is in several records, so it cannot be counted by them."""
 _STATS = re.compile(rb"\n(\d+) matches\n\d+ matched lines\n\d+ files contained matches\n(\d+) files searched\n[^\0]*\Z")
 _STATS_BYTES = 1000
+_BLOCKS_PER_REPORT = 1024
 _NUL_NOTICE = re.compile(rb': binary file matches \(found "\\0" byte around offset (\d+)\)\Z')
 _NUL_NOTICE_BYTES = 100
 _NOTICE_TAIL = b' (found "\\0" byte around offset '
@@ -85,8 +86,8 @@ def count_flags(search: Search) -> tuple[str, ...]:
     return (*_COUNT_FLAGS, *_match_flags(search))
 
 
-def parse_output(done: CompletedRun, search: Search, want: Want) -> TreeMatches:
-    """Read the output, all of it or the part that there was time for."""
+def parse_output(done: CompletedRun, search: Search, want: Want, deadline: Deadline | None = None) -> TreeMatches:
+    """Read the output, all of it or the part that there was time for; the deadline hears how far that is."""
     parse = _parse_match_positions if want == "matches" else _parse_line_positions
     found = TreeMatches(overflowed=done.overflowed, timed_out=done.timed_out, parse=parse)
     if is_json(search, want):
@@ -96,7 +97,7 @@ def parse_output(done: CompletedRun, search: Search, want: Want) -> TreeMatches:
     stats = _STATS.search(output, max(0, len(output) - _STATS_BYTES))
     found.matches, found.scanned = (int(stats[1]), int(stats[2])) if stats else (0, None)
     body = output[: stats.start() + 1] if stats else output[: output.rfind(b"\n") + 1]
-    _add_blocks(found, body, _counter_for(body, want))
+    _add_blocks(found, body, _COUNTERS[want], deadline)
     return found
 
 
@@ -104,14 +105,9 @@ def parse_counts(done: CompletedRun) -> dict[str, int]:
     return {_decode_name(path): int(count) for path, count in _FILE_COUNT.findall(done.output)}
 
 
-def _counter_for(body: bytes, want: Want) -> Callable[[bytes], int]:
-    if want == "files":
-        return lambda _: 1
-    if want == "counts":
-        return _count_matches
-    if want == "matches" and _EMPTY_RECORD.search(body):
-        return lambda records: len(_parse_match_positions(records))
-    return _count_records
+def _count_wanted_matches(records: bytes) -> int:
+    """Count them; of empty ones, which are rare, not every one counts."""
+    return len(_parse_match_positions(records)) if _EMPTY_RECORD.search(records) else _count_records(records)
 
 
 def _count_records(records: bytes) -> int:
@@ -126,9 +122,19 @@ def _count_matches(records: bytes) -> int:
     return lines + sum(int(count) - 1 for count in _MATCH_COUNT.findall(records))
 
 
-def _add_blocks(found: TreeMatches, body: bytes, count: Callable[[bytes], int]) -> None:
+_COUNTERS: dict[Want, Callable[[bytes], int]] = {
+    "files": lambda _: 1,
+    "counts": _count_matches,
+    "lines": _count_records,
+    "matches": _count_wanted_matches,
+}
+
+
+def _add_blocks(found: TreeMatches, body: bytes, count: Callable[[bytes], int], deadline: Deadline | None) -> None:
     begun = b""
-    for piece in body.replace(b"\n\r\n", b"\n\n").rstrip(b"\n").split(b"\n\n"):
+    for number, piece in enumerate(body.replace(b"\n\r\n", b"\n\n").rstrip(b"\n").split(b"\n\n")):
+        if deadline is not None and number % _BLOCKS_PER_REPORT == 0:
+            deadline.report(number, None, "files with matches read")
         block = begun + piece if begun else piece.lstrip(b"\n")
         while block.endswith(b")") and (notice := _NUL_NOTICE.search(block, max(0, len(block) - _NUL_NOTICE_BYTES))):
             block, path = _split_notice(block[: notice.start()])

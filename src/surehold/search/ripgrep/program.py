@@ -137,7 +137,7 @@ def run_program(
             raise DiskFailed(message, reason="search_failed") from error
         _limit_memory(child.pid)
         try:
-            timed_out = not _wait_for_exit(child, output, deadline, max_output)
+            timed_out = not _wait_for_exit(child, _GrowingOutput(output), deadline, max_output)
         finally:
             if child.poll() is None:
                 child.kill()
@@ -158,7 +158,25 @@ def _limit_memory(pid: int) -> None:
             resource.prlimit(pid, resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
 
 
-def _wait_for_exit(child: "subprocess.Popen[bytes]", output: int, deadline: Deadline, max_output: int) -> bool:
+@dataclass
+class _GrowingOutput:
+    """What a running program has written; only what is new is read to count the matches in it."""
+
+    fd: int
+    size: int = 0
+    matches: int = 0
+
+    def count_new(self, max_output: int) -> None:
+        size = os.fstat(self.fd).st_size
+        new = os.pread(self.fd, min(size, max_output) - self.size, self.size) if size > self.size else b""
+        is_json = new.startswith(b"{")
+        self.matches += new.count(b'{"type":"match"') if is_json else new.count(b"\n") - new.count(b"\n\n")
+        self.size = size
+
+
+def _wait_for_exit(
+    child: "subprocess.Popen[bytes]", output: _GrowingOutput, deadline: Deadline, max_output: int
+) -> bool:
     """Wait for the end; tell whether there was time for it."""
     with ExitStack() as stack:
         poll = None
@@ -168,12 +186,12 @@ def _wait_for_exit(child: "subprocess.Popen[bytes]", output: int, deadline: Dead
             poll = select.poll()
             poll.register(fd, select.POLLIN)
         while not _has_ended(child, poll):
-            size = os.fstat(output).st_size
-            if size > max_output:
+            output.count_new(max_output)
+            if output.size > max_output:
                 break
             if deadline.seconds_left < 0:
                 return False
-            deadline.check(size // 64, None, "matches found")
+            deadline.check(output.matches, None, "matches found")
     return True
 
 
