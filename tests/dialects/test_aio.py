@@ -12,9 +12,11 @@ import pytest
 
 from spec.marks import requirement
 from surehold import Settings, aio, tools_for
-from surehold.errors import StaleFile, SureholdError
+from surehold.errors import StaleFile, SureholdError, WorkspaceClosed
 from surehold.library import tool_methods
+from surehold.library.async_session import call_in_thread
 from surehold.workspace.access.permission import Approval
+from waiting import wait_until
 
 Scenario = Callable[[aio.AsyncWorkspace], Awaitable[None]]
 
@@ -69,6 +71,107 @@ def test_many_calls_at_once_do_not_block_the_loop(root: Path) -> None:
 
 
 @requirement("front:library:awaitable")
+@pytest.mark.parametrize("kind", ["coroutine", "blocking"])
+def test_questions_that_wait_block_no_other_call(root: Path, kind: str) -> None:
+    count = 100
+
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        waiting, all_wait, go = list[object](), asyncio.Event(), threading.Event()
+
+        async def ask(request: object) -> bool:
+            waiting.append(request)
+            if len(waiting) == count:
+                all_wait.set()
+            await all_wait.wait()
+            assert await workspace.changes() is not None
+            return True
+
+        loop = asyncio.get_running_loop()
+
+        def ask_and_block(request: object) -> bool:
+            waiting.append(request)
+            if len(waiting) == count:
+                loop.call_soon_threadsafe(all_wait.set)
+            return go.wait()
+
+        approver = ask if kind == "coroutine" else ask_and_block
+        sessions = [workspace.session(agent=str(number), approver=approver) for number in range(count)]
+        writes = [asyncio.create_task(one.create_file(f"{one.id}.txt", "x\n")) for one in sessions]
+        await all_wait.wait()
+        assert await workspace.changes() == []
+        go.set()
+        await asyncio.gather(*writes)
+
+    play(root, scenario, mode="default")
+    assert len(list(root.iterdir())) == count
+
+
+@requirement("front:library:awaitable")
+def test_only_so_many_calls_work_at_once_and_one_that_is_cancelled_before_its_turn_says_so(root: Path) -> None:
+    at_once = list[int]()
+
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        go = threading.Event()
+
+        def work() -> None:
+            at_once.append(1)
+            go.wait()
+
+        calls = [asyncio.create_task(call_in_thread(work)) for _ in range(200)]
+        read = asyncio.create_task(workspace.session().create_file("a.txt", "one\n"))
+        await asyncio.to_thread(wait_until, lambda: len(at_once) >= 32)
+        read.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await read
+        assert cancelled.value.__notes__ == ["The call was cancelled. Nothing was written."]
+        assert len(at_once) == 32
+        go.set()
+        await asyncio.gather(*calls)
+
+    play(root, scenario)
+    assert len(at_once) == 200
+    assert list(root.iterdir()) == []
+
+
+class AsyncPerson:
+    """Approves, as an object whose calls are awaited."""
+
+    async def __call__(self, request: object) -> bool:
+        await asyncio.sleep(0)
+        return True
+
+
+async def approve(request: object) -> bool:
+    await asyncio.sleep(0)
+    return True
+
+
+@requirement("front:library:awaitable")
+@pytest.mark.parametrize("approver", [approve, AsyncPerson()], ids=["function", "object"])
+def test_an_approver_of_the_settings_or_of_a_session_may_be_awaited(root: Path, approver: Any) -> None:
+    async def by_settings(workspace: aio.AsyncWorkspace) -> None:
+        await workspace.session().create_file("a.txt", "one\n")
+
+    async def by_session(workspace: aio.AsyncWorkspace) -> None:
+        await workspace.session(approver=approver).create_file("b.txt", "two\n")
+
+    play(root, by_settings, mode="default", approver=approver)
+    play(root, by_session, mode="default")
+    assert sorted(one.name for one in root.iterdir()) == ["a.txt", "b.txt"]
+
+
+@requirement("front:library:awaitable")
+def test_a_workspace_is_recovered_and_closed_by_hand_too(root: Path) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        assert await workspace.recover() == ()
+        await workspace.close()
+        with pytest.raises(WorkspaceClosed):
+            await workspace.changes()
+
+    play(root, scenario)
+
+
+@requirement("front:library:awaitable")
 def test_a_call_that_is_cancelled_while_a_person_is_asked_writes_nothing(root: Path) -> None:
     asked = list[object]()
 
@@ -113,7 +216,7 @@ def test_a_call_that_is_cancelled_too_late_says_what_it_did(root: Path) -> None:
         with pytest.raises(asyncio.CancelledError) as cancelled:
             await task
         (change,) = await workspace.changes()
-        assert cancelled.value.__notes__ == [f"The call had already ended: its change is {change.id}."]
+        assert cancelled.value.__notes__ == [f"The call could not be taken back any more: its change is {change.id}."]
 
     play(root, scenario, mode="default")
     assert (root / "a.txt").read_bytes() == b"one\n"
@@ -137,7 +240,7 @@ def test_a_call_that_is_cancelled_and_fails_by_itself_says_how_it_failed(root: P
         with pytest.raises(asyncio.CancelledError) as cancelled:
             await task
         (note,) = cancelled.value.__notes__
-        assert note.startswith("The call had already failed: ")
+        assert note.startswith("The call failed by itself: ")
         assert "not today" in note
 
     play(root, scenario, mode="default")

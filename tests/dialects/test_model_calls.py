@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
-from surehold import Settings, dispatch, open_workspace
+from surehold import Settings, dispatch, open_workspace, tools_for
 from surehold.errors import InvalidArgument
 from surehold.library.session import AgentSession
 
@@ -90,7 +90,38 @@ def test_an_image_is_shown_where_the_api_can_and_named_where_it_cannot(session: 
     (Path(session.workspace.roots[0]) / "p.png").write_bytes(PNG)
     arguments = {"file_path": "p.png"}
 
-    shown = dispatch(session, anthropic("Read", arguments))
+    shown = dispatch(session, anthropic("Read", arguments), tools="claude")
     assert [block["type"] for block in shown["content"]][-1] == "image"
-    assert [one["type"] for one in dispatch(session, responses("Read", arguments))["output"]][-1] == "input_image"
-    assert "not shown here" in dispatch(session, chat("Read", json.dumps(arguments)))["content"]
+    assert [one["type"] for one in dispatch(session, responses("Read", arguments), "claude")["output"]][
+        -1
+    ] == "input_image"
+    assert "not shown here" in dispatch(session, chat("Read", json.dumps(arguments)), "claude")["content"]
+
+
+@requirement("front:library:dispatch")
+def test_only_the_tools_that_were_offered_are_called(session: AgentSession) -> None:
+    session.create_file("a.txt", "one\n")
+    not_offered = dispatch(session, anthropic("Read", {"file_path": "a.txt"}))
+    offered = dispatch(session, anthropic("Read", {"file_path": "a.txt"}), tools="claude")
+    unknown = dispatch(session, anthropic("read_file", {"path": "a.txt"}), tools="claude")["content"][0]["text"]
+
+    assert not_offered["is_error"]
+    assert "one" not in str(not_offered)
+    assert "one" in str(offered)
+    assert "No tool is called `read_file`.\nChoose from Edit, Glob, Grep, NotebookEdit, Read, Write." in unknown
+    with pytest.raises(InvalidArgument, match="No tool family is called `nothing`"):
+        dispatch(session, anthropic("Read", {}), tools="nothing")
+
+
+@requirement("front:library:dispatch")
+@pytest.mark.parametrize("make", [chat, responses, anthropic])
+def test_arguments_that_are_nested_too_deeply_are_answered(session: AgentSession, make: Any) -> None:
+    assert "nested too deeply" in str(dispatch(session, make("create_file", "[" * 100_000)))
+
+
+def test_the_format_is_one_of_four_and_an_earlier_name_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="tools_for\\('openai-responses'\\)"):
+        assert tools_for("openai") == tools_for("openai-responses")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="No API is called `yaml`") as refused:
+        tools_for("yaml")  # type: ignore[arg-type]
+    assert refused.value.action == "Choose one of openai-chat, openai-responses, anthropic, mcp."

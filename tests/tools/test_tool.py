@@ -148,7 +148,7 @@ def test_an_unknown_key_inside_an_object_is_an_error_that_lists_the_allowed_ones
         parse_arguments("count_lines", CountParams, {"path": "a", "words": [{"text": "x", "txet": "y"}]})
 
     assert refused.value.details["problems"] == [
-        {"argument": "words.0.txet", "problem": "Unknown key; allowed are text, title"}
+        {"argument": "txet of word 0", "problem": "Unknown key; allowed are text, title"}
     ]
 
 

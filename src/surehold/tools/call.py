@@ -54,7 +54,9 @@ class AnswerBudget:
 
     def delivers(self, text: str) -> bool:
         """Tell whether all of a text reaches the model; of one that is cut for a path of several KB, nothing counts as shown."""
-        return self.size_of(text) <= self.answer
+        most = max(1.0, self.answer / self.tokens / QUARTERS_PER_TOKEN * DENSE_QUARTERS)  # of a character of ASCII
+        is_short = text.isascii() and self.unit != "json" and len(text) * most <= self.answer - 1
+        return is_short or self.size_of(text) <= self.answer
 
     def _size_in_both(self, text: str) -> int:
         encoded, unit = json.dumps(text, ensure_ascii=False), self.unit

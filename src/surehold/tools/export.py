@@ -62,7 +62,7 @@ def mcp_tool(tool: "ListedTool") -> Json:
         "annotations": {
             "readOnlyHint": hints.read_only,
             "destructiveHint": hints.destructive,
-            "idempotentHint": hints.idempotent,
+            **({"idempotentHint": True} if hints.idempotent else {}),
             "openWorldHint": False,
         },
     }

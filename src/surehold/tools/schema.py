@@ -9,6 +9,7 @@ import ast
 import linecache
 import sys
 import types
+from collections.abc import Collection
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -20,6 +21,8 @@ from surehold.tools.call import Json
 _JSON_TYPES: dict[Any, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 _UNSTATED_DEFAULTS = (None, "", (), False)
 """Defaults that go without saying."""
+_RARE_DEFAULTS = (None, (), False)
+"""Defaults of what most results do not have."""
 _LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum"}
 """Limits that a schema names; how long a text or list may be is in its description where that matters."""
 
@@ -45,8 +48,21 @@ def params_schema(model: type[BaseModel]) -> Json:
 
 def result_schema(model: type[BaseModel]) -> Json:
     """Return the fields of a result and their types; nothing is required, since parts may be left out."""
-    fields = {info.serialization_alias or info.alias or name: info for name, info in model.model_fields.items()}
-    return {"type": "object", "properties": {name: _type_schema(info.annotation) for name, info in fields.items()}}
+    return {"type": "object", "properties": _result_fields(model, model.model_fields)}
+
+
+def brief_result_schema(model: type[BaseModel]) -> Json:
+    """Return the same without what all results of a kind may have and few do: inherited fields with such a default."""
+    inherited = model.model_fields.keys() - model.__annotations__.keys()
+    rare = {name for name in inherited if model.model_fields[name].default in _RARE_DEFAULTS}
+    return {"type": "object", "properties": _result_fields(model, model.model_fields.keys() - rare)}
+
+
+def _result_fields(model: type[BaseModel], names: Collection[str]) -> Json:
+    fields = {name: info for name, info in model.model_fields.items() if name in names}
+    return {
+        info.serialization_alias or info.alias or name: _type_schema(info.annotation) for name, info in fields.items()
+    }
 
 
 def _property_schema(model: type[BaseModel], name: str, info: FieldInfo) -> Json:

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_type_hint
 
 from pydantic import BaseModel
 
-from surehold.errors import RecoveryRequired, SureholdError
+from surehold.errors import InvalidArgument, RecoveryRequired, SureholdError
 from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
 from surehold.tools.details import detail_rows
 from surehold.tools.listing import Hints
-from surehold.tools.params import MODEL_CONFIG, P, parse_arguments
+from surehold.tools.params import MODEL_CONFIG, P, parse_arguments, split_idempotency_key
 from surehold.tools.schema import params_schema, result_schema
 
 
@@ -164,11 +164,16 @@ class Tool(Generic[P, R]):
 
     def call(self, context: CallContext, arguments: Mapping[str, Any]) -> Answer:
         """Call it with plain data; a refusal is an answer too, and the ledger records it."""
+        arguments = self.params.with_known_names(arguments)
         try:
             context.raise_if_cancelled()
+            context, arguments = self._take_key(context, arguments)
             old_names = context.deprecated_names
             params, warnings = parse_arguments(self.name, self.params, arguments, deprecated_names=old_names)
-            context = replace(context, budget=context.budget.beside(_warning_text(warnings)))
+            if self.hints.read_only and (caution := context.session.workspace.read_caution()):
+                warnings = (*warnings, f"{caution} This is from the directory that was opened.")
+            if warnings:
+                context = replace(context, budget=context.budget.beside(_warning_text(warnings)))
             result = self.run(context, params)
         except SureholdError as error:
             return self.record_refusal(context, arguments, error)
@@ -178,6 +183,19 @@ class Tool(Generic[P, R]):
             if not result.changes_made():
                 raise
             return self.changed_answer(result.changes_made(), bug)
+
+    def _take_key(self, context: CallContext, arguments: Mapping[str, Any]) -> tuple[CallContext, Mapping[str, Any]]:
+        """Let the session know the idempotency key of a call, which is not an argument of its own."""
+        if self.hints.read_only:
+            return context, arguments
+        given, key = split_idempotency_key(self.params, arguments)
+        if not key:
+            return context, given
+        if not self.is_one_change(given):
+            message = "An idempotency key settles one change, and this call makes several."
+            action = f"Leave `{self.hints.atomic_argument}` out, or read the files and send what is missing."
+            raise InvalidArgument(message, reason="several_changes", action=action)
+        return replace(context, session=context.session.with_idempotency_key(key)), given
 
     def record_refusal(self, context: CallContext, arguments: Mapping[str, Any], error: SureholdError) -> Answer:
         """Answer a call that was refused; the ledger records it unless it did already, or the call was a dry run."""
@@ -196,7 +214,9 @@ class Tool(Generic[P, R]):
         return Answer(ok=False, text=text, data=data, structured=data if changes else None, error=error)
 
     def _lay_out(self, context: CallContext, result: R, warnings: tuple[str, ...]) -> Answer:
-        text = "\n".join(filter(None, [result.text(context.budget), _warning_text(warnings)]))
+        text = result.text(context.budget)
+        if warnings:
+            text = "\n".join(filter(None, [text, _warning_text(warnings)]))
         data = self.wire.success(result, warnings)
         fitted = result.cut_to_budget(context.budget)
         shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)

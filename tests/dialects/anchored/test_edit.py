@@ -56,17 +56,30 @@ def test_a_field_of_another_operation_is_refused_with_the_right_one(
         {"op": "explode", "hash": "abcdef"},
         {"hash": "abcdef", "content": "x"},
         {"op": "replace_line", "hash": "abcdef", "content": "x", "colour": "red"},
+        {"op": "replace_line", "hash": 123456, "content": "x"},
+        {"op": "replace_line", "hash": "abcdef", "content": ["x"]},
         "delete line 3",
     ],
 )
+@requirement("anchored:fields:wrong")
 def test_what_is_no_operation_is_refused(place: Place, operation: Any) -> None:
     lines = Lines(place, "file.txt")
     lines.put(TEN)
 
     answer = lines.edit(operation)
 
-    assert answer.error["error"] in ("command_failed", "schema_invalid")
+    assert answer.error["error"] == "schema_invalid"
+    assert answer.text.startswith("Nothing was written. schema_invalid: ")
     assert lines.get() == TEN
+
+
+@requirement("anchored:fields:wrong")
+@pytest.mark.parametrize("wrong", [{"operations": {}}, {"operations": None}, {"safety_check": "lax"}, {"path": ""}])
+def test_what_is_no_edit_is_refused(place: Place, wrong: dict[str, Any]) -> None:
+    lines = Lines(place, "file.txt")
+    lines.put(TEN)
+
+    assert lines.edit({"op": "delete_line", "hash": "abcdef"}, **wrong).error["error"] == "schema_invalid"
 
 
 @pytest.mark.parametrize("wrong", ["", "xyz", "12", "#", "3#zzzzzz", "line 3", "🎉"])

@@ -32,6 +32,41 @@ def test_an_offset_that_was_counted_before_an_own_edit_is_not_counted_in_the_new
         assert lines.get() == before
 
 
+@requirement("anchored:resolution:line_number")
+@pytest.mark.parametrize("wrong", ["field", "copied"])
+def test_a_number_that_fits_no_line_does_not_fetch_an_older_version(place: Place, wrong: str) -> None:
+    """It was read again, and both lines were shown: that one of them was once the only one says nothing."""
+    lines = Lines(place, "file.txt")
+    text = "header one here\nrepeat me please\nmiddle text line\nrepeat me please\nfooter text line\n"
+    lines.put(text)
+    anchors = lines.read()
+    assert lines.edit({"op": "replace_line", "hash": anchors[4], "content": "something else"}).ok
+    lines.put(text)
+    lines.read()
+    hash_ = bare(anchors[2])
+
+    pointer = {"hash": hash_, "line": 3} if wrong == "field" else {"hash": f"3#{hash_}"}
+    answer = lines.edit({"op": "replace_line", **pointer, "content": "x y z"})
+
+    assert answer.error["error"] == "anchor_ambiguous"
+    assert lines.get() == text
+
+
+@requirement("anchored:resolution:line_number")
+def test_two_numbers_that_name_two_equal_lines_decide_nothing(place: Place) -> None:
+    lines = Lines(place, "file.txt")
+    text = "header one here\nrepeat me please\nmiddle text line\nrepeat me please\nfooter text line\n"
+    lines.put(text)
+    hash_ = bare(lines.read()[2])
+
+    answer = lines.edit({"op": "replace_line", "hash": f"2#{hash_}", "line": 4, "content": "x y z"})
+
+    assert answer.error["error"] == "anchor_ambiguous"
+    assert lines.get() == text
+    assert lines.edit({"op": "replace_line", "hash": f"2#{hash_}", "line": 3, "content": "x y z"}).ok
+    assert lines.get() == text.replace("repeat me please", "x y z", 1)
+
+
 @pytest.mark.parametrize("how", ["suffix", "field"])
 def test_an_occurrence_that_was_counted_before_an_own_edit_is_not_counted_in_the_new_version(
     place: Place, how: str

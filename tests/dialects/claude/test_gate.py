@@ -93,6 +93,10 @@ def test_4_a_formatter_between_two_edits_does_not_get_in_the_way(desk: Desk) -> 
 
     assert told.ok, told.text
     assert desk.get("code.py") == b"a = 10\nb = 2\n\n\ndef f(x):\n    return x + a\n"
+    assert told.data["warnings"] == [
+        "The file was changed by another program since this session read it, but not the lines of this edit."
+    ]
+    assert "warnings" not in desk.edit("code.py", "x + a", "x - a").data
 
 
 @requirement("claude:gate:own_writes", "claude:gate:stale")

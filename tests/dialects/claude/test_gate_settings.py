@@ -56,6 +56,20 @@ def test_the_gate_is_strict_and_rejects_unless_it_is_told_otherwise(workspace: W
     )
 
 
+@requirement("claude:gate:lines_seen", "claude:refusal:shape")
+def test_a_refusal_lists_the_unseen_lines_and_counts_them_where_they_are_many(workspace: Workspace, root: Path) -> None:
+    session = workspace.session()
+    session.page("file.txt", start=1, count=20)
+    told = editing(session, "line 30\nline 31\n", "x\n")
+    details = told.data["error"]["details"]
+    assert (kind(told), details["unseen_lines"], "unseen_ranges" in details) == ("partially_read", ["30-31"], False)
+
+    (root / "file.txt").write_text("this\nother\n" * 60)
+    session.page("file.txt", start=1, count=1)
+    details = editing(session, "this", "that", replace_all=True).data["error"]["details"]
+    assert (details["unseen_lines"], details["unseen_ranges"]) == ([str(n) for n in range(3, 103, 2)], 59)
+
+
 @requirement("claude:gate:settings")
 def test_matched_lets_an_exact_and_unique_text_of_an_unread_file_be_edited(workspace: Workspace, root: Path) -> None:
     session, gate = workspace.session(), ReadGateSettings(require_read="matched")

@@ -191,9 +191,9 @@ def test_a_notebook_is_changed_by_its_own_tool(desk: Desk) -> None:
 def test_a_new_notebook_may_be_written_when_it_is_one(desk: Desk) -> None:
     notebook = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
-    assert desk.write("bad.ipynb", "print(1)").kind == "notebook_invalid"
-    assert desk.write("bad.ipynb", "[]").kind == "notebook_invalid"
-    assert desk.write("bad.ipynb", "[" * 100_000).kind == "notebook_invalid"
+    assert desk.write("bad.ipynb", "print(1)").kind == "use_notebook_edit"
+    assert desk.write("bad.ipynb", "[]").kind == "use_notebook_edit"
+    assert desk.write("bad.ipynb", "[" * 100_000).kind == "use_notebook_edit"
     assert desk.write("bad.ipynb", '{"cells": [1], "nbformat": 4}').error["details"]["cause"] == (
         "Cell 0 is not an object."
     )

@@ -203,6 +203,19 @@ def test_a_glob_returns_facts_up_to_a_limit(tree: Place) -> None:
     assert [row["path"] for row in excluded["matches"]] == [tree.path("src/app.py")]
 
 
+@requirement("files:glob:absolute")
+def test_an_absolute_pattern_begins_at_its_own_directory(tree: Place) -> None:
+    absolute = tree.root / tree.name / "src"
+
+    assert [row["path"] for row in tree.call("glob", pattern=f"{absolute}/*.py").data["matches"]] == [
+        tree.path("src/app.py")
+    ]
+    assert tree.call("glob", pattern="/etc/*").data["matches"] == []
+    assert [row["path"] for row in tree.call("glob", pattern="/src/*.py", root=tree.name).data["matches"]] == [
+        tree.path("src/app.py")
+    ]
+
+
 def test_a_pattern_that_cannot_be_is_refused(place: Place) -> None:
     for pattern in ("[", "", "{a,b}" * 30):
         assert place.call("glob", pattern=pattern, root=place.name).error["kind"] == "command_failed", pattern

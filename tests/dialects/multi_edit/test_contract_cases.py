@@ -124,4 +124,4 @@ def test_the_schema_asks_for_what_the_contract_names_in_its_order() -> None:
 
     assert schema["required"] == ["path", "edits"]
     assert schema["properties"]["edits"]["items"]["required"] == ["old_string", "new_string"]
-    assert list(schema["properties"]) == ["path", "edits", "expected_sha256"]
+    assert list(schema["properties"]) == ["path", "edits", "expected_sha256", "dry_run", "reason"]

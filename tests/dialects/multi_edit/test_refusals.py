@@ -234,19 +234,22 @@ def test_edits_that_say_nothing_are_invalid_requests(desk: Desk, old: str, new: 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"edits": []}, "path"),
-        ({"path": "/x"}, "edits"),
-        ({"path": "/x", "edits": "all"}, "edits"),
-        ({"path": 7, "edits": []}, "path"),
-        ({"path": "/x", "edits": [{"old_string": "a"}]}, "edits.0.new_string"),
-        ({"path": "/x", "edits": [{"old_string": "a", "new_string": "b", "replace_all": True}]}, "edits.0.replace_all"),
+        ({"edits": []}, "`path`"),
+        ({"path": "/x"}, "`edits`"),
+        ({"path": "/x", "edits": "all"}, "`edits`"),
+        ({"path": 7, "edits": []}, "`path`"),
+        ({"path": "/x", "edits": [{"old_string": "a"}]}, "`new_string` of edit 0"),
+        (
+            {"path": "/x", "edits": [{"old_string": "a", "new_string": "b", "replace_all": True}]},
+            "`replace_all` of edit 0",
+        ),
     ],
 )
 def test_arguments_that_cannot_be_used_are_named(desk: Desk, arguments: dict[str, Any], named: str) -> None:
     code, message = desk.way.call("multi_edit_text_file", arguments).told
 
     assert code == -32602
-    assert message.startswith(f"`multi_edit_text_file` cannot use `{named}`")
+    assert message.startswith(f"`multi_edit_text_file` cannot use {named}:")
 
 
 def test_a_long_string_is_cut_in_the_message_and_whole_in_the_data(desk: Desk) -> None:

@@ -19,6 +19,19 @@ def test_programs_get_both_versions_and_the_change_beside_the_result(desk: Desk)
     assert meta["change_id"]
 
 
+@requirement("multi_edit:result:dry_run")
+def test_a_dry_run_answers_the_same_and_writes_nothing(desk: Desk) -> None:
+    desk.put("a.txt", "one\n")
+
+    said = desk.multi_edit("a.txt", ("one", "two"), dry_run=True)
+    refused = desk.multi_edit("a.txt", ("three", "two"), dry_run=True)
+
+    assert desk.get("a.txt") == b"one\n"
+    assert said.text.startswith("Dry run, nothing was written. Would do: 1 edit applied.")
+    assert refused.told == (-32010, "Edit 0: String not found: three")
+    assert said.result == {**desk.multi_edit("a.txt", ("one", "two")).result, "dry_run": True}
+
+
 @requirement("multi_edit:result:line_ranges")
 def test_a_final_line_break_does_not_extend_a_range_and_ranges_follow_earlier_edits(desk: Desk) -> None:
     desk.put("a.txt", "1\n2\n3\n4\n")

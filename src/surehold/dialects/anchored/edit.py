@@ -8,7 +8,6 @@ from typing import ClassVar, Literal, Self, get_args
 from pydantic import Field
 
 from surehold.dialects.anchored.wire import GUIDE, WIRE
-from surehold.dialects.shared.params import proof_of
 from surehold.disk.base import Target
 from surehold.errors import SchemaInvalid, SureholdError
 from surehold.syntax.languages import parsers_for
@@ -25,7 +24,7 @@ from surehold.tools.listing import Hints
 from surehold.tools.params import NestedParams, Params, SubjectPath
 from surehold.tools.spec import Result, tool
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Proposal, Receipt
+from surehold.workspace.proposal import Proposal, Receipt, proof_of
 
 _OPERATION_CLASSES: dict[str, type[Operation]] = {kind.op: kind for kind in get_args(Operation)}
 _FIELD_TO_USE_INSTEAD = {
@@ -100,7 +99,7 @@ class LineEditParams(Params):
     strict_order: bool = False
     """Refuse a reversed range instead of turning it around."""
     reason: str = Field(default="", max_length=2_000)
-    """Note for the audit log."""
+    """For the audit log."""
 
 
 class LineEditResult(Result):
@@ -199,7 +198,7 @@ def edit(context: CallContext, params: LineEditParams) -> LineEditResult:
     Mixing, such as start_hash with a replace_line, fails. The answer shows the changed lines with fresh anchors: go on from those.
     """  # noqa: D205 - the first paragraph is the lean form, several sentences long
     session = context.session
-    target = session.workspace.target(params.path)
+    target = session.workspace.reader.target(params.path)
     call = _AnchoredEditCall(context, params, target)
     proposal = Proposal(
         path=target,

@@ -1,6 +1,6 @@
 """The anchored family's output: plain results, errors as `{error, message, suggested_action, details}`, and its guide for models."""
 
-from surehold.errors import LineEditError, NotEncodable, SureholdError
+from surehold.errors import InvalidArgument, LineEditError, NotEncodable, SchemaInvalid, SureholdError
 from surehold.tools.call import Json
 from surehold.tools.spec import Result, Wire
 
@@ -51,7 +51,10 @@ class AnchoredWire(Wire):
         return {"error": self.kind_of(error), "message": error.message, "suggested_action": step, "details": details}
 
     def kind_of(self, error: SureholdError) -> str:
-        return "encoding_unencodable" if isinstance(error, NotEncodable) else error.kind
+        """Return the family's own kind: operations that cannot be read are `schema_invalid`, whatever is wrong with them."""
+        if isinstance(error, NotEncodable):
+            return "encoding_unencodable"
+        return SchemaInvalid.kind if isinstance(error, InvalidArgument) else error.kind
 
     def declared_fields(self, result: type[Result]) -> Json:
         fields = super().declared_fields(result)

@@ -23,7 +23,7 @@ class GatedParams(Params):
     """Refuse unless the file is exactly this version."""
     dry_run: bool = False
     reason: str = Field(default="", max_length=2_000)
-    """Note for the audit log."""
+    """For the audit log."""
 
 
 def submit_gated(

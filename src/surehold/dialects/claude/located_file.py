@@ -4,16 +4,15 @@ import re
 import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from surehold.disk.base import EntryStat, Target
 from surehold.errors import NotFound, SureholdError
 from surehold.text.escape import escape_text
 from surehold.workspace.session import Session
 
-_BLANKS = re.compile(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
-_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
+_BLANKS = r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+_INVISIBLE = r"[\u200b-\u200d\u2060\ufeff]"
+_ESCAPE = r"\\u([0-9a-f]{4})"
 """How our own messages write such blanks."""
 _MAX_NEAR_NAMES = 3
 _MAX_SIBLINGS = 20_000
@@ -61,7 +60,7 @@ def locate_file(session: Session, path: str, *, head: int) -> LocatedFile:
 
 
 def _fold_name(name: str) -> str:
-    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", _BLANKS.sub(" ", name)))
+    return unicodedata.normalize("NFKC", re.sub(_INVISIBLE, "", re.sub(_BLANKS, " ", name)))
 
 
 def _sibling_names(session: Session, target: Target) -> list[str]:
@@ -74,7 +73,7 @@ def _find_look_alikes(session: Session, target: Target) -> list[Target]:
     if not target.parts:
         return []
     name, beside = target.parts[-1], _sibling_names(session, target)
-    meant = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), name)
+    meant = re.sub(_ESCAPE, lambda code: chr(int(code[1], 16)), name)
     alike = [meant] if meant in beside else [other for other in beside if _fold_name(other) == _fold_name(name)]
     return [found for other in alike if (found := _readable_sibling(session, target, other))]
 
@@ -87,6 +86,8 @@ def _readable_sibling(session: Session, target: Target, name: str) -> Target | N
 
 
 def _not_found_error(session: Session, target: Target, path: str, alike: list[Target]) -> NotFound:
+    from difflib import get_close_matches
+
     if alike:
         return NotFound(
             f"There is no file `{escape_text(path)}`, but {len(alike)} files have names that look the same.",
@@ -106,4 +107,4 @@ def _not_found_error(session: Session, target: Target, path: str, alike: list[Ta
 
 
 def _escape_blanks(name: str) -> str:
-    return _BLANKS.sub(lambda blank: f"\\u{ord(blank[0]):04x}", escape_text(name))
+    return re.sub(_BLANKS, lambda blank: f"\\u{ord(blank[0]):04x}", escape_text(name))

@@ -123,7 +123,7 @@ def _check_new_notebook(params: FileWriteParams, place: LocatedFile) -> None:
     try:
         read_notebook(params.content.encode(errors="surrogatepass"))
     except NotebookInvalid as error:
-        raise NotebookInvalid(
+        raise UseNotebookEdit(
             "The content of a new notebook must be a notebook's JSON.",
             path=params.file_path,
             reason=error.reason,

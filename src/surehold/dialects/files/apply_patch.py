@@ -2,22 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import (
-    CamelResultPart,
-    ChangeParams,
-    ChangeResult,
-    proof_of,
-    receipt_fields,
-    submit_change,
-)
+from surehold.dialects.shared.params import CamelResultPart, ChangeParams, ChangeResult, receipt_fields, submit_change
 from surehold.dialects.shared.wire import WIRE
-from surehold.errors import PatchApplyError, StaleFile, SureholdError
+from surehold.errors import PatchApplyError, StaleFile, SureholdError, argument, spell
 from surehold.text.escape import escape_lines, escape_text
 from surehold.text.patch.apply import FilePatch, Patch
 from surehold.text.patch.parse import parse_patch
@@ -26,13 +18,15 @@ from surehold.tools.call import AnswerBudget, CallContext, Json
 from surehold.tools.listing import Hints
 from surehold.tools.spec import tool
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt
+from surehold.workspace.proposal import Absent, Exact, FileReceipt, Proof, Proposal, Receipt, proof_of
 from surehold.workspace.workspace import Workspace
 
 Operation = Literal["add", "update", "delete", "move"]
-_HOW_TO_PROVE = (
-    "Read it, then send the same patch again, or its sha256 in expectedSha256ByPath;"
-    " a unified or git diff that deletes every line needs neither."
+_EXPECTED = argument("expectedSha256ByPath")
+_HOW_TO_PROVE = spell(
+    "Read it, then send the same patch again, or its sha256 in {};"
+    " a unified or git diff that deletes every line needs neither.",
+    _EXPECTED,
 )
 _UNITS_PER_FILE = 500
 """What the paths and hashes of a file take, as text and as data."""
@@ -161,7 +155,7 @@ class PatchResult(ChangeResult):
     wire=WIRE,
 )
 def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
-    """Apply a patch to many files: all of them or none, also when the machine dies in the middle.
+    """Apply a patch to many files: all or none, even if the machine dies in the middle.
 
     Three notations: `*** Begin Patch` … `*** End Patch` with `*** Add File: p`, `*** Update File: p` (then `*** Move to: q`),
     `*** Delete File: p`, `@@ context line`; unified diff; git diff (new, deleted, renamed, mode). Context must match exactly
@@ -172,11 +166,12 @@ def apply_patch(context: CallContext, params: PatchParams) -> PatchResult:
     context.progress(0, len(proposals), "applying")
     if params.atomic:
         receipt = submit_change(context, params, *proposals, tool="apply_patch", operation="patch")
+        pairs = [pair for pair in zip(patch.files, receipt.files, strict=True) if not pair[1].left_out]
         return PatchResult(
             **receipt_fields(receipt),
             format=patch.format,
-            hunk_count=patch.hunk_count,
-            changed_files=tuple(map(partial(_changed_file, receipt), patch.files, receipt.files)),
+            hunk_count=sum(len(file.hunks) for file, _ in pairs),
+            changed_files=tuple(_changed_file(receipt, file, one) for file, one in pairs),
         )
     return _apply_one_by_one(context, params, patch, proposals)
 
@@ -219,7 +214,7 @@ def _build_proposals(context: CallContext, patch: Patch, expected_by_path: Mappi
     keys = {name: workspace.target(name).key for name in named}
     if foreign := sorted(set(expected) - set(keys.values())):
         raise PatchApplyError(
-            f"`expectedSha256ByPath` names `{foreign[0]}`, which the patch does not touch.",
+            spell("`{}` names `{}`, which the patch does not touch.", _EXPECTED, foreign[0]),
             path=foreign[0],
             reason="unknown_expected_path",
             action="Leave it out, or correct the path.",

@@ -118,5 +118,5 @@ def edit_file(context: CallContext, params: EditParams) -> EditResult:
 
 def _applied_edit(edit: EditOutcome) -> AppliedTextEdit:
     # a text may occur in many places; the number says how many
-    ranges = tuple(EditedRange(**asdict(span)) for span in edit.ranges[:_MAX_RANGES])
+    ranges = tuple(EditedRange(**span._asdict()) for span in edit.ranges[:_MAX_RANGES])
     return AppliedTextEdit(edit_index=edit.index, occurrences=edit.occurrences, ranges=ranges)

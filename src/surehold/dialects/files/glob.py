@@ -30,7 +30,7 @@ class GlobParams(CamelParams):
     exclude_globs: list[str] = Field(default_factory=list[str])
     max_results: int = Field(default=1_000, ge=1, le=20_000)
     offset: int = Field(default=0, ge=0)
-    """Matches passed over, to go on after a page."""
+    """Matches to skip, after a page."""
     include_hidden: bool = False
 
 

@@ -4,16 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from surehold.dialects.files.trash import trash_name
-from surehold.dialects.shared.params import (
-    ChangeResult,
-    CheckedParams,
-    proof_of,
-    receipt_fields,
-    required_proof,
-    submit_change,
-)
+from surehold.dialects.shared.params import ChangeResult, CheckedParams, receipt_fields, required_proof, submit_change
 from surehold.dialects.shared.wire import WIRE
-from surehold.errors import AlreadyExists, InvalidArgument, StaleFile
+from surehold.errors import AlreadyExists, InvalidArgument, StaleFile, argument, spell
 from surehold.text.escape import escape_text
 from surehold.text.plan import Keep
 from surehold.tools.call import CallContext
@@ -21,7 +14,7 @@ from surehold.tools.listing import Hints
 from surehold.tools.params import DestinationPath, SubjectPath
 from surehold.tools.spec import tool
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.proposal import Proof, Proposal, Unproven
+from surehold.workspace.proposal import Proof, Proposal, Unproven, proof_of
 
 
 class MoveParams(CheckedParams):
@@ -52,12 +45,15 @@ class MoveResult(ChangeResult):
         return f"{escape_text(self.from_path)} moved to {escape_text(self.to_path)}."
 
 
+_DESTINATION = argument("expectedDestSha256")
+
+
 @dataclass(frozen=True, slots=True)
 class _ExpectedDestination:
     """Nothing is at the destination, or what the caller says it saw there."""
 
     proof: Proof | None
-    action: str = "To replace it, send its sha256 as expectedDestSha256."
+    action: str = spell("To replace it, send its sha256 as {}.", _DESTINATION)
 
     def check(self, file: KnownFile) -> None:
         path, sha256 = file.path, file.current.sha256
@@ -71,7 +67,7 @@ class _ExpectedDestination:
             raise StaleFile(
                 f"`{path}`, which would be replaced, is not the version you saw.",
                 path=path,
-                action="Read it, and send its sha256 as expectedDestSha256 if it may go.",
+                action=spell("Read it, and send its sha256 as {} if it may go.", _DESTINATION),
                 actual_dest_sha256=sha256,
             ) from None
 
@@ -83,7 +79,8 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
     """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
     workspace = context.session.workspace
     if not params.to_path:
-        raise InvalidArgument("`toPath` is empty.", path=params.from_path, reason="no_destination")
+        message = spell("`{}` is empty.", argument("toPath"))
+        raise InvalidArgument(message, path=params.from_path, reason="no_destination")
     source, destination = workspace.target(params.from_path), workspace.target(params.to_path)
     if source == destination:
         message = f"`{params.from_path}` and `{params.to_path}` are the same file."
@@ -109,7 +106,9 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
 
 def _destination_proof(context: CallContext, params: MoveParams) -> Proof:
     if not params.overwrite:
-        action = "Choose another path; or, to replace the file, send overwrite and its sha256 as expectedDestSha256."
+        action = spell(
+            "Choose another path; or, to replace the file, send overwrite and its sha256 as {}.", _DESTINATION
+        )
         return _ExpectedDestination(None, action)
     if params.expected_dest_sha256 or context.unchecked:
         return _ExpectedDestination(proof_of(params.expected_dest_sha256, Unproven()))

@@ -103,7 +103,7 @@ class SearchFilesResult(CamelResult):
 def search_files(context: CallContext, params: SearchParams) -> SearchFilesResult:
     """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out.
 
-    So is UTF-16 without a byte order mark, unless `root` names the file. Each file comes with its sha256, so that an edit needs no read before. Order: path, line, column.
+    So is UTF-16 without a byte order mark, unless `root` names the file. Each file comes with its sha256: an edit needs no read before. Order: path, line, column.
     """
     found = context.session.finder.search(
         Search(

@@ -16,7 +16,7 @@ from surehold.dialects.shared.params import (
     submit_change,
 )
 from surehold.dialects.shared.wire import WIRE
-from surehold.errors import InvalidArgument, NotFound
+from surehold.errors import InvalidArgument, NotFound, argument, spell
 from surehold.text.escape import escape_text
 from surehold.text.plan import Delete
 from surehold.tools.call import CallContext
@@ -26,6 +26,7 @@ from surehold.tools.spec import tool
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt
 
 _TRASH_PREFIX = "trash:"
+_TRASH_ID = argument("trashId")
 
 
 def trash_name(receipt: Receipt, one: FileReceipt) -> str | None:
@@ -102,8 +103,9 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
     """Bring a deleted file back, with mode and times; never over an existing file."""
     reference = params.trash_id or params.trashed_path
     if not reference:
-        action = "Send the trashId that delete_file returned."
-        raise InvalidArgument("Neither `trashId` nor `trashedPath` was sent.", reason="no_trash_id", action=action)
+        action = spell("Send the {} that delete_file returned.", _TRASH_ID)
+        message = spell("Neither `{}` nor `{}` was sent.", _TRASH_ID, argument("trashedPath"))
+        raise InvalidArgument(message, reason="no_trash_id", action=action)
     session = context.session
     try:
         receipt = session.history.restore(
@@ -116,6 +118,8 @@ def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
         )
     except NotFound as error:
         if error.reason == "trash_entry_missing":
-            error.action = "Send the trashId that delete_file returned, or ask a person to look at the trash."
+            error.action = spell(
+                "Send the {} that delete_file returned, or ask a person to look at the trash.", _TRASH_ID
+            )
         raise
     return RestoreResult(**file_fields(receipt, diff_room=SHORT_DIFF_CHARS), restored=not receipt.dry_run)

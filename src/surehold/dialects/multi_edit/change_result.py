@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from surehold.dialects.shared.params import PATH_ALIASES, quote_aliases
+from surehold.dialects.shared.params import PATH_ALIASES, heading_of, quote_aliases
 from surehold.text.diff import quote_name
 from surehold.text.plan import diff_of_plan
 from surehold.tools.call import AnswerBudget
@@ -23,6 +23,10 @@ class TextChangeParams(Params):
 
     expected_sha256: str = ""
     """Optional: refuse unless the file still has this sha256."""
+    dry_run: bool = False
+    """Write nothing, and answer the same."""
+    reason: str = Field(default="", max_length=2_000)
+    """For the audit log."""
 
 
 class TextChangeMeta(ResultPart):
@@ -37,6 +41,8 @@ class TextChangeMeta(ResultPart):
 
 class TextChangeResult(Result):
     success: bool = True
+    dry_run: bool | None = None
+    """There only after a dry run: nothing was written."""
     meta: TextChangeMeta | None = Field(default=None, serialization_alias="_meta")
 
     @property
@@ -62,7 +68,8 @@ class TextChangeResult(Result):
     def text(self, budget: AnswerBudget) -> str:  # noqa: ARG002 - only a diff can be long
         meta = self.meta or TextChangeMeta()
         facts = (("sha256", meta.sha256), ("change_id", meta.change_id))
-        rows = [self.headline(), *(f"{name}: {value}" for name, value in facts if value)]
+        heading = heading_of(self.headline(), dry_run=self.dry_run)
+        rows = [heading, *(f"{name}: {value}" for name, value in facts if value)]
         return "\n".join([*rows, *(f"Warning: {warning}" for warning in meta.warnings)])
 
 
@@ -83,7 +90,7 @@ class TextDiffResult(TextChangeResult):
         return "\n".join(row for row in (super().text(budget), diff) if row)
 
 
-def meta_of(receipt: Receipt) -> TextChangeMeta:
+def _meta_of(receipt: Receipt) -> TextChangeMeta:
     one = receipt.files[0]
     unchanged = ("The file already has this content; nothing was written.",) if receipt.already_applied else ()
     return TextChangeMeta(
@@ -94,11 +101,16 @@ def meta_of(receipt: Receipt) -> TextChangeMeta:
     )
 
 
+def change_fields(receipt: Receipt) -> dict[str, Any]:
+    """Return what every change says of itself."""
+    return {"meta": _meta_of(receipt), "dry_run": receipt.dry_run or None}
+
+
 def diff_fields(receipt: Receipt, path: str) -> dict[str, Any]:
-    """Return the whole diff of a change, under the bare name of its file, and its meta."""
+    """Return the whole diff of a change, under the bare name of its file, and what every change says."""
     one, name = receipt.files[0], path.rstrip("/").rpartition("/")[2]
     if one.change.diff_truncated or not one.change.diff:
         diff = diff_of_plan(one.plan, from_name=name, to_name=name, limit=None).text
     else:
         diff = f"--- {quote_name(name)}\n+++ {quote_name(name)}\n" + one.change.diff.split("\n", 2)[2]
-    return {"diff": diff, "meta": meta_of(receipt)}
+    return {"diff": diff, **change_fields(receipt)}

@@ -6,14 +6,14 @@ from pydantic import Field
 
 from surehold.dialects.multi_edit.change_result import QUOTE_ALIASES, TextChangeParams, TextDiffResult, diff_fields
 from surehold.dialects.multi_edit.wire import BRIEF, GUIDE, WIRE, ContractMessages
-from surehold.dialects.shared.params import check_text, proof_of
+from surehold.dialects.shared.params import check_text
 from surehold.errors import InvalidArgument
 from surehold.text.quoted.edits import SequentialEdits, StringEdit
 from surehold.tools.call import AnswerBudget, CallContext, Json
 from surehold.tools.listing import Hints
 from surehold.tools.params import NestedParams, SubjectPath
 from surehold.tools.spec import ResultPart, tool
-from surehold.workspace.proposal import Proposal
+from surehold.workspace.proposal import Proposal, proof_of
 
 
 class EditOp(NestedParams):
@@ -97,6 +97,8 @@ def multi_edit_text_file(context: CallContext, params: MultiEditParams) -> Multi
             Proposal(path=params.path, edit=SequentialEdits(edits), proof=proof_of(params.expected_sha256)),
             tool="multi_edit_text_file",
             operation="edit",
+            reason=params.reason,
+            dry_run=params.dry_run,
         )
     applied = receipt.files[0].plan.applied
     return MultiEditResult(

@@ -10,12 +10,12 @@ from surehold.dialects.multi_edit.change_result import (
     TextChangeParams,
     TextChangeResult,
     TextDiffResult,
+    change_fields,
     diff_fields,
-    meta_of,
 )
 from surehold.dialects.multi_edit.wire import WIRE, ContractMessages
 from surehold.dialects.shared.listing_text import page_text
-from surehold.dialects.shared.params import CONTENT_ALIASES, PATH_ALIASES, check_text, proof_of
+from surehold.dialects.shared.params import CONTENT_ALIASES, PATH_ALIASES, check_text
 from surehold.errors import InvalidArgument
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
@@ -27,7 +27,7 @@ from surehold.tools.params import Params, SubjectPath
 from surehold.tools.spec import Result, ResultPart, tool
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.file_source import cut_page_to_fit, open_source
-from surehold.workspace.proposal import Proposal, Receipt, Seen, Unproven
+from surehold.workspace.proposal import Proposal, Receipt, Seen, Unproven, proof_of
 
 _MAX_BYTES_PER_CHAR = 4
 """No character has more bytes."""
@@ -170,9 +170,11 @@ def write_text_file(context: CallContext, params: WriteTextParams) -> WriteTextR
         check_text(params.content, "content", path=params.path)
         evidence = proof_of(params.expected_sha256, Unproven() if context.unchecked else _NewOrSeen())
         proposal = Proposal(path=params.path, edit=WriteText(params.content), proof=evidence, parents=False)
-        receipt = context.session.submit(proposal, tool="write_text_file", operation="write")
+        receipt = context.session.submit(
+            proposal, tool="write_text_file", operation="write", reason=params.reason, dry_run=params.dry_run
+        )
     plan = receipt.files[0].plan
-    return WriteTextResult(bytes_written=plan.after.size, created=not plan.before.exists, meta=meta_of(receipt))
+    return WriteTextResult(bytes_written=plan.after.size, created=not plan.before.exists, **change_fields(receipt))
 
 
 class EditTextParams(TextChangeParams):
@@ -217,6 +219,8 @@ def edit_text_file(context: CallContext, params: EditTextParams) -> EditTextResu
             Proposal(path=params.path, edit=SnapshotEdits((edit,)), proof=proof_of(params.expected_sha256)),
             tool="edit_text_file",
             operation="edit",
+            reason=params.reason,
+            dry_run=params.dry_run,
         )
     return EditTextResult(line_range=_replaced_lines(receipt), **diff_fields(receipt, params.path))
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from surehold.errors import InvalidArgument
+from surehold.errors import InvalidArgument, argument, spell
 from surehold.stores.base import Operation
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
@@ -14,7 +14,7 @@ from surehold.text.plan import DIFF_LIMIT_BYTES
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.params import NestedParams, Params
 from surehold.tools.spec import Result, ResultPart
-from surehold.workspace.proposal import Exact, Proof, Proposal, Receipt, Sha256
+from surehold.workspace.proposal import Proof, Proposal, Receipt, proof_of
 
 CAMEL_CONFIG = ConfigDict(alias_generator=to_camel)
 
@@ -65,7 +65,7 @@ SHORT_DIFF_CHARS = 4_096
 class ChangeParams(CamelParams):
     dry_run: bool = False
     reason: str = Field(default="", max_length=2_000)
-    """Note for the audit log."""
+    """For the audit log."""
 
 
 class CheckedParams(ChangeParams):
@@ -156,15 +156,11 @@ def check_text(text: str, name: str, *, path: str) -> None:
         raise InvalidArgument(f"`{name}` contains a NUL byte.", path=path, reason="zero_byte", action=action)
 
 
-def proof_of(expected_sha256: str, otherwise: Proof | None = None) -> Proof:
-    """Return the caller's evidence; without a sha256 what the edit quotes is one, unless something else is named."""
-    return Sha256(expected_sha256.strip().lower()) if expected_sha256 else otherwise or Exact()
-
-
 def required_proof(context: CallContext, expected: str, *, path: str) -> Proof:
     """Return the caller's evidence; without one only a workspace that allows it is changed."""
     if expected or context.unchecked:
         return proof_of(expected)
-    message = f"`expectedSha256` is missing for `{path}`."
-    action = "Read the file with read_file and send its sha256 as expectedSha256."
+    name = argument("expectedSha256")
+    message = spell("`{}` is missing for `{}`.", name, path)
+    action = spell("Read the file with read_file and send its sha256 as {}.", name)
     raise InvalidArgument(message, path=path, reason="expected_sha256_missing", action=action)

@@ -10,7 +10,7 @@ from pydantic import Field
 from surehold.dialects.shared.params import PATH_ALIASES, CamelParams, CamelResult, CamelResultPart
 from surehold.dialects.shared.wire import WIRE
 from surehold.disk.base import Target
-from surehold.errors import BinaryFile, InvalidArgument
+from surehold.errors import BinaryFile, InvalidArgument, SpelledText, argument, spell
 from surehold.text.anchored.rows import AnchoredLine, Quality, render_sparse
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
@@ -46,7 +46,7 @@ class ReadParams(CamelParams):
     allow_binary: bool = False
     """Return a binary file as base64."""
     start_byte: int = Field(default=0, ge=0)
-    """With allowBinary: how many bytes to skip, to go on in a large file."""
+    """With allowBinary: bytes to skip."""
     encoding: str | None = None
     """Such as cp1252, when the guess is wrong."""
     if_none_match: str | None = None
@@ -124,8 +124,7 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256.
 
     The sha256 is of the whole file, also when only some lines are shown. At most 2,000 lines and 40,000 characters come
-    back at once; nextLine says where to go on. With hashes each line carries an anchor; `!` marks a line that is a bad
-    thing to point at, `~` a middling one.
+    back at once; nextLine says where to go on. With hashes each line carries an anchor (`!`: a bad one, `~`: middling).
     """
     first, last = _requested_lines(params)
     target = context.session.workspace.target(params.path)
@@ -170,13 +169,17 @@ def _requested_lines(params: ReadParams) -> tuple[int, int]:
     first = 1 if params.start_line is None else params.start_line
     last = _NO_END_LINE if params.end_line is None else params.end_line
     if first < 1 or last < first:
-        message = f"Lines {first} to {last} cannot be read."
-        action = "Lines are counted from 1; endLine is not before startLine."
+        wanted = f"from {first} on" if params.end_line is None else f"{first} to {last}"
+        message = f"Lines {wanted} cannot be read."
+        names = argument("endLine"), argument("startLine")
+        action = spell("Lines are counted from 1; {} is not before {}.", *names)
         raise InvalidArgument(message, path=params.path, reason="bad_lines", action=action)
     if params.start_column is not None and params.start_column < 1:
-        raise InvalidArgument("`startColumn` must be at least 1.", path=params.path, reason="bad_lines")
+        message = spell("`{}` must be at least 1.", argument("startColumn"))
+        raise InvalidArgument(message, path=params.path, reason="bad_lines")
     if params.max_bytes < 1:
-        raise InvalidArgument("`maxBytes` must be at least 1.", path=params.path, reason="bad_max_bytes")
+        message = spell("`{}` must be at least 1.", argument("maxBytes"))
+        raise InvalidArgument(message, path=params.path, reason="bad_max_bytes")
     return first, last
 
 
@@ -223,7 +226,10 @@ def _read_binary(context: CallContext, params: ReadParams, target: Target, sourc
         raise BinaryFile(
             f"`{target.key}` is a binary file.",
             path=target.key,
-            action="Send allowBinary: true to get base64, or name its encoding.",
+            action=SpelledText(
+                "Send allowBinary: true to get base64, or name its encoding.",
+                "Pass allow_binary=True to get base64, or name its encoding.",
+            ),
             size_bytes=size,
             sha256=digest.hexdigest(),
         )

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from surehold.errors import SureholdError
 from surehold.tools.call import Json
-from surehold.tools.schema import result_schema
+from surehold.tools.schema import brief_result_schema
 from surehold.tools.spec import Result, Wire
 
 
@@ -60,7 +60,7 @@ class OkWire(Wire):
         """Return a schema that both forms fit: only `ok` is always there."""
         return {
             "type": "object",
-            "properties": {"ok": {"type": "boolean"}, "data": result_schema(result), "error": {"type": "object"}},
+            "properties": {"ok": {"type": "boolean"}, "data": brief_result_schema(result), "error": {"type": "object"}},
             "required": ["ok"],
         }
 

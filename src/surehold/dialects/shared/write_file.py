@@ -87,8 +87,7 @@ class WriteResult(ChangeResult):
 def write_file(context: CallContext, params: WriteParams) -> WriteResult:
     """Overwrite an existing file; encoding, byte order mark and line endings stay as they are.
 
-    expectedSha256 must be the file's current sha256; otherwise the call is refused as stale_file and says what changed.
-    New files: create_file.
+    A wrong expectedSha256 is refused as stale_file and says what changed. New files: create_file.
     """
     check_text(params.content, "content", path=params.path)
     evidence = required_proof(context, params.expected_sha256, path=params.path)
