@@ -13,7 +13,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import surehold
 from surehold.library.families import FAMILIES, FAMILY_TOOLS, NAMESPACES, load_tool, tools_of
+from surehold.library.session import AgentSession
 from surehold.library.tool_methods import method_signature
+from surehold.library.workspace import AgentWorkspace
 from surehold.tools.listing import listing_data
 from surehold.tools.spec import AnyTool
 from surehold.workspace.session import Session
@@ -78,8 +80,10 @@ def methods_stub() -> str:
     for family, name in NAMESPACES.items():
         body += ["    @property", f"    def {family}(self) -> {name}: ..."]
     body += ["class AsyncToolMethods:", "    id: str", "    agent: str", "    turn_id: str"]
+    body += [f"    workspace: {writer.type_source(AgentWorkspace)}"]
     body += [writer.method_source(direct[name], name, awaited=True) for name in sorted(direct)]
     body += [writer.own_method_source(getattr(Session, name)) for name in OWN_METHODS]
+    body += [writer.own_method_source(AgentSession.notify_compaction)]
     for family, name in NAMESPACES.items():
         body += ["    @property", f"    def {family}(self) -> Async{name}: ..."]
         tools = [writer.method_source(tool, tool.name, awaited=True) for tool in tools_of(family)]
@@ -90,16 +94,24 @@ def methods_stub() -> str:
     head = '"""The methods of a session, one for each tool. Written by scripts/write_stubs.py; do not edit."""'
     writer.imports["collections.abc"].add("Callable")
     writer.imports["contextvars"].add("ContextVar")
-    body += ["class ToolNamespace: ...", "CANCELLED: ContextVar[Callable[[], bool]]"]
+    body += [
+        "class ToolNamespace: ...",
+        "CANCELLED: ContextVar[Callable[[], bool]]",
+        "SESSION_METHODS: tuple[str, ...]",
+    ]
     return "\n".join([head, "", *import_lines(writer.imports), "", *body])
 
 
 def public_stub() -> str:
     """Return the stub of the public names, before it is formatted."""
-    homes = vars(surehold)["_HOMES"]
-    imports = {f"surehold.{home}": {name for name in homes if homes[name] == home} for home in homes.values()}
+    homes, classes = vars(surehold)["_HOMES"], vars(surehold)["_CLASSES"]
+    spelled = {name: f"{classes[name]} as {name}" if name in classes else name for name in homes}
+    imports = {f"surehold.{home}": {spelled[name] for name in homes if homes[name] == home} for home in homes.values()}
+    modules = [f"from surehold import {name} as {name}" for name in vars(surehold)["_MODULES"]]
     head = '"""The public names. Written by scripts/write_stubs.py; do not edit."""'
-    return "\n".join([head, "", *import_lines(imports), "", f"__all__ = {surehold.__all__}", "", "__version__: str"])
+    return "\n".join(
+        [head, "", *modules, *import_lines(imports), "", f"__all__ = {surehold.__all__}", "", "__version__: str"]
+    )
 
 
 def import_lines(imports: Mapping[str, set[str]]) -> list[str]:

@@ -3,12 +3,14 @@
 ```python
 from surehold import open_workspace
 
-workspace = open_workspace("my-project")
-agent = workspace.session(agent="me")
-page = agent.read("README.md")
-receipt = agent.edit("README.md", ("colour", "color"))
-agent.undo(receipt.change_id)
+with open_workspace("my-project") as workspace:
+    session = workspace.session(agent="me")
+    page = session.read_file("README.md")
+    done = session.edit_file("README.md", [("colour", "color")], expected_sha256=page.sha256)
+    workspace.undo(done.change_id)
 ```
+
+`help(surehold.Session)` lists the methods, one for each tool; `surehold.aio` has the same names, awaitable.
 """
 
 __version__ = "0.1.0"
@@ -19,6 +21,10 @@ _HOMES = {
         "app": ("Settings", "open_workspace"),
         "errors": ("SureholdError",),
         "library.model_calls": ("dispatch", "tools_for"),
+        "library.command_run": ("RunReceipt",),
+        "text.anchored.operations": (
+            *("DeleteLine", "DeleteRange", "InsertAfter", "InsertBefore", "ReplaceLine", "ReplaceRange"),
+        ),
         "text.plan": ("Delete", "Keep"),
         "text.quoted.edits": ("SequentialEdits", "SnapshotEdits", "StringEdit"),
         "text.rewrite": ("InsertLines", "WriteBytes", "WriteText"),
@@ -26,13 +32,18 @@ _HOMES = {
         "workspace.access.permission": ("Approval", "PermissionRequest"),
         "workspace.history": ("History",),
         "workspace.proposal": ("Absent", "Exact", "Proposal", "Receipt", "Seen", "Sha256", "Unchanged", "Unproven"),
-        "workspace.session": ("Session",),
-        "workspace.settings": ("Limits",),
-        "workspace.workspace": ("CheckpointManager", "FileWriteTracker", "Workspace"),
+        "library.session": ("Session",),
+        "library.workspace": ("Workspace",),
+        "workspace.settings": ("Limits", "ReadGateSettings"),
+        "workspace.undo.switch_board": ("ChangeView",),
+        "workspace.workspace": ("CheckpointManager", "FileWriteTracker"),
     }.items()
     for name in names
 }
 """Every public name and the module it is defined in. Type checkers read `__init__.pyi`, which `make fix` writes from it."""
+
+_CLASSES = {"Session": "AgentSession", "Workspace": "AgentWorkspace"}
+"""Public names of classes that are called otherwise where they are defined."""
 
 _MODULES = ("adapters", "aio")
 """The public modules."""
@@ -48,7 +59,7 @@ def __getattr__(name: str) -> object:
         return import_module(f"surehold.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'surehold' has no attribute {name!r}")
-    return getattr(import_module(f"surehold.{_HOMES[name]}"), name)
+    return getattr(import_module(f"surehold.{_HOMES[name]}"), _CLASSES.get(name, name))
 
 
 def __dir__() -> list[str]:

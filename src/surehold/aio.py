@@ -14,17 +14,20 @@ Everything happens in threads. To cancel a command ends it as a signal does, and
 other call that is cancelled is done or not done, never half: the error is raised when that is known, and has a note of it.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from surehold.app import Settings
 from surehold.app import open_workspace as open_plain_workspace
+from surehold.library.arguments import require_bytes
 from surehold.library.async_session import AsyncApprover, AsyncSession, call_in_thread, plain_approver
 from surehold.library.command_run import RunReceipt, finish_run, start_run
+from surehold.library.families import DEFAULT_FAMILIES
+from surehold.library.python_words import speak_python
 from surehold.library.workspace import AgentWorkspace
 
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ class AsyncWorkspace:
     changes = _in_thread(AgentWorkspace.changes)
     undo = _in_thread(AgentWorkspace.undo)
     redo = _in_thread(AgentWorkspace.redo)
+    recover = _in_thread(AgentWorkspace.recover)
+    close = _in_thread(AgentWorkspace.close)
 
     def session(
         self,
@@ -86,18 +91,20 @@ class AsyncWorkspace:
         approver: "Approver | AsyncApprover | None" = None,
     ) -> RunReceipt:
         """Run a command in the first root and record what it changes; the approver may be a coroutine function."""
-        run = start_run(
-            self.workspace,
-            argv,
-            session=session.plain if isinstance(session, AsyncSession) else session,
-            turn=turn,
-            agent=agent,
-            reason=reason,
-            confine=confine,
-            guard=guard,
-            approver=plain_approver(approver),
-        )
-        return await finish_run(run, stdin)
+        require_bytes("stdin", stdin)
+        with speak_python():
+            run = start_run(
+                self.workspace,
+                argv,
+                session=session.plain if isinstance(session, AsyncSession) else session,
+                turn=turn,
+                agent=agent,
+                reason=reason,
+                confine=confine,
+                guard=guard,
+                approver=plain_approver(approver),
+            )
+            return await finish_run(run, stdin)
 
 
 @asynccontextmanager
@@ -107,16 +114,19 @@ async def open_workspace(
     state: str | os.PathLike[str] | None = None,
     blobs: str | os.PathLike[str] | None = None,
 ) -> AsyncGenerator[AsyncWorkspace]:
-    """Open one or several directories for editing, and close them at the end."""
-    workspace = await asyncio.to_thread(open_plain_workspace, *roots, settings=settings, state=state, blobs=blobs)
+    """Open one or several directories for editing, and close them at the end; the approver may be a coroutine function."""
+    if settings is not None:
+        settings = replace(settings, approver=plain_approver(settings.approver))
+    workspace = await call_in_thread(open_plain_workspace, *roots, settings=settings, state=state, blobs=blobs)
     try:
         yield AsyncWorkspace(workspace)
     finally:
-        await asyncio.to_thread(workspace.close)
+        await call_in_thread(workspace.close)
 
 
-async def dispatch(session: AsyncSession, call: Any) -> dict[str, Any]:
+async def dispatch(session: AsyncSession, call: Any, tools: str = DEFAULT_FAMILIES) -> dict[str, Any]:
     """Do what a model asked for with a tool call, and return the message that answers it."""
     from surehold.library.model_calls import dispatch as dispatch_plainly
 
-    return await call_in_thread(dispatch_plainly, session.plain, call)
+    plain = session.plain if isinstance(session, AsyncSession) else session  # pyright: ignore[reportUnnecessaryIsInstance]
+    return await call_in_thread(dispatch_plainly, plain, call, tools)

@@ -1,17 +1,24 @@
-"""A session whose calls are awaited. They happen in threads; a call that is cancelled is done or not done, and says which."""
+"""A session whose calls are awaited. They happen in threads; a call that is cancelled is done or not done, and says which.
+
+1. At most `_MAX_WORKING` calls of an event loop work at the same time. The others wait for their turn before they begin.
+2. A call that asks a person works no longer: it makes room for another one, and does not wait for room when it is answered.
+"""
 
 import asyncio
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from surehold.errors import Cancelled
+from surehold.library.call_threads import start_in_thread
 from surehold.library.tool_methods import CANCELLED, AsyncToolMethods, ToolNamespace
 from surehold.tools.call import Answer
+from surehold.workspace.access.permission import BEFORE_ASKING, check_approver
 
 if TYPE_CHECKING:
     from surehold.library.session import AgentSession
@@ -20,15 +27,24 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _LOOK_SECONDS = 0.1
+_MAX_WORKING = 32
+_NOT_DONE = "The call was cancelled. Nothing was written."
+_ROOMS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 AsyncApprover = Callable[["PermissionRequest"], Awaitable["Approval | bool"]]
 
 
 async def call_in_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """Call a function in a thread; when the task is cancelled, wait until it is known what became of the call."""
-    stop, context = threading.Event(), copy_context()
+    stop, context, loop = threading.Event(), copy_context(), asyncio.get_running_loop()
+    make_room = await _enter_room(loop)
     context.run(CANCELLED.set, stop.is_set)
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[R] = loop.run_in_executor(None, lambda: context.run(function, *args, **kwargs))
+    context.run(BEFORE_ASKING.set, lambda: _tell_loop(loop, make_room))
+    try:
+        future = asyncio.wrap_future(start_in_thread(lambda: context.run(function, *args, **kwargs)))
+    except BaseException:
+        make_room()
+        raise
+    future.add_done_callback(lambda _: make_room())
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError as cancel:
@@ -42,42 +58,64 @@ async def call_in_thread(function: Callable[..., R], *args: Any, **kwargs: Any) 
         raise
 
 
+async def _enter_room(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Wait until there is room for one more call; return what makes room again, once."""
+    room = _ROOMS.setdefault(loop, asyncio.Semaphore(_MAX_WORKING))
+    try:
+        await room.acquire()
+    except asyncio.CancelledError as cancel:
+        cancel.add_note(_NOT_DONE)
+        raise
+    releases = iter([room.release])
+    return next(releases, lambda: None)
+
+
+def _tell_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # it has ended, so no other call waits in it
+        loop.call_soon_threadsafe(callback)
+
+
 def _describe_outcome(future: asyncio.Future[Any]) -> str:
     if isinstance(error := future.exception(), Cancelled):
-        return "The call was cancelled. Nothing was written."
+        return _NOT_DONE
     if error is not None:
-        return f"The call had already failed: {error}"
+        return f"The call failed by itself: {error}"
     change_id = getattr(future.result(), "change_id", "")
-    return f"The call had already ended: its change is {change_id}." if change_id else "The call had already ended."
+    if change_id:
+        return f"The call could not be taken back any more: its change is {change_id}."
+    return "The call went on to its end."
 
 
-def approver_in_loop(approver: AsyncApprover, loop: asyncio.AbstractEventLoop) -> "Approver":
-    """Return an approver that asks a coroutine of the event loop, from a thread; a cancelled call stops asking."""
+def plain_approver(approver: "Approver | AsyncApprover | None") -> "Approver | None":
+    """Return an approver that a thread can call; what it returns may be awaited, in the event loop of now."""
+    if approver is None:
+        return None
+    check_approver(cast("Approver", approver))
+    loop = asyncio.get_running_loop()
 
-    def ask(request: "PermissionRequest") -> "Approval | bool":
-        answer = asyncio.run_coroutine_threadsafe(_await(approver(request)), loop)
-        while True:
-            try:
-                return answer.result(timeout=_LOOK_SECONDS)
-            except TimeoutError:
-                if answer.done():
-                    raise
-                if CANCELLED.get()():
-                    answer.cancel()
-                    raise Cancelled("The call was cancelled.") from None
+    def ask_from_thread(request: "PermissionRequest") -> "Approval | bool":
+        answer: Any = approver(request)
+        return _wait_in_thread(answer, loop) if inspect.isawaitable(answer) else answer
 
-    return ask
+    return ask_from_thread
+
+
+def _wait_in_thread(awaitable: Awaitable[R], loop: asyncio.AbstractEventLoop) -> R:
+    """Wait for what the event loop does; a cancelled call stops waiting."""
+    answer = asyncio.run_coroutine_threadsafe(_await(awaitable), loop)
+    while True:
+        try:
+            return answer.result(timeout=_LOOK_SECONDS)
+        except TimeoutError:
+            if answer.done():
+                raise
+            if CANCELLED.get()():
+                answer.cancel()
+                raise Cancelled("The call was cancelled.") from None
 
 
 async def _await(awaitable: Awaitable[R]) -> R:
     return await awaitable
-
-
-def plain_approver(approver: "Approver | AsyncApprover | None") -> "Approver | None":
-    """Return an approver that a thread can call."""
-    if inspect.iscoroutinefunction(approver):
-        return approver_in_loop(approver, asyncio.get_running_loop())
-    return cast("Approver | None", approver)
 
 
 class AsyncTools:
@@ -86,17 +124,19 @@ class AsyncTools:
     def __init__(self, target: Any) -> None:
         self._target = target
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
-        if isinstance(found, ToolNamespace):
-            return AsyncTools(found)
-        if name.startswith("_") or not inspect.isroutine(found):
-            return found
+    if not TYPE_CHECKING:  # for type checkers the stub names every method, so that they notice a wrong one
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            return await call_in_thread(found, *args, **kwargs)
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(self._target, name)
+            if isinstance(found, ToolNamespace):
+                return AsyncTools(found)
+            if name.startswith("_") or not inspect.isroutine(found):
+                return found
 
-        return update_wrapper(call, found)
+            async def call(*args: Any, **kwargs: Any) -> Any:
+                return await call_in_thread(found, *args, **kwargs)
+
+            return update_wrapper(call, found)
 
     def __dir__(self) -> list[str]:
         return dir(self._target)
@@ -111,6 +151,9 @@ class AsyncSession(AsyncTools, AsyncToolMethods):
         """Let `await workspace.session(…)` work too."""
         yield from ()
         return self
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), "plain"})
 
     @property
     def plain(self) -> "AgentSession":

@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import InvalidArgument, PermissionDenied
+from surehold.errors import OTHER_MODE, InvalidArgument, PermissionDenied, spell
+from surehold.library.arguments import require_number, require_text, session_id, text_items
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from surehold.workspace.access.permission import Approval, Approver
     from surehold.workspace.runs.questions import CommandCall
     from surehold.workspace.session import Session
@@ -60,16 +63,16 @@ class CommandRun:
         approver: "Approver | None" = None,
     ) -> None:
         """Take the options of `surehold run`, of which empty ones are left out."""
-        if workspace.runs_dir is None or isinstance(argv, (str, bytes)) or not argv:
-            raise InvalidArgument(
-                "A command is a list of words.", reason="no_command", action='run(["make", "format"])'
-            )
+        example = 'run(["make", "format"])'
+        command = text_items("argv", argv, example=example)
+        if workspace.runs_dir is None or not command or any("\0" in one for one in command):
+            raise InvalidArgument("A command is a list of words.", reason="no_command", action=example)
         self._is_stopped = False
         self._folder = tempfile.TemporaryDirectory()
         self._report = Path(self._folder.name) / "report.json"
         root = workspace.roots[0]
         words = [sys.executable, "-P", "-m", "surehold", "run", "--root", root, *workspace.opened_with]
-        words += ["--report", str(self._report), *(["--confine"] if confine else [])]
+        words += ["--end-tree", "--report", str(self._report), *(["--confine"] if confine else [])]
         words += [f"{name}={value}" for name, value in options.items() if value]
         # Not as an option: it may have a password, and others can see the words of a process.
         environment = {**os.environ, "SUREHOLD_STATE": workspace.state_url} if workspace.state_url else None
@@ -80,7 +83,13 @@ class CommandRun:
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(  # noqa: S603 - that is the purpose
-                [*words, "--", *argv], env=environment, cwd=root, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=passed
+                [*words, "--", *command],
+                env=environment,
+                cwd=root,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                pass_fds=passed,
             )
         except BaseException:
             ours.close()
@@ -93,7 +102,7 @@ class CommandRun:
             threading.Thread(target=self._answer_questions, args=(approver,), daemon=True).start()
 
     def stop(self) -> None:
-        """End the command as a signal does; what it changed until then is recorded."""
+        """End the command and all that it started, as a signal does; what they changed until then is recorded."""
         self._is_stopped = True
         with suppress(ProcessLookupError):
             self._process.terminate()
@@ -152,16 +161,23 @@ def start_run(
     approver: "Approver | None" = None,
 ) -> CommandRun:
     """Start a command in the first root of a workspace, on behalf of a session; see `AgentWorkspace.run`."""
-    if guard is not None and guard < 0:
-        raise InvalidArgument("`guard` is a number of deletions.", reason="bad_guard", action="guard=100")
-    asked, call = approver or workspace.approver, ""
+    from surehold.workspace.access.permission import check_approver
+
+    workspace.require_open()
+    if guard is not None:
+        require_number("guard", guard, example="guard=100")
+        if guard < 0:
+            raise InvalidArgument("`guard` is a number of deletions.", reason="bad_guard", action="guard=100")
+    for name, given in (("turn", turn), ("agent", agent), ("reason", reason)):
+        require_text(name, given)
+    asked, call, known = check_approver(approver) or workspace.approver, "", session_id(session)
     if not isinstance(session, str):
         if session.permission.mode == "plan":
-            action = "Describe what the command would do, or ask a person to start in another mode."
+            action = spell("Describe what the command would do, or {}.", OTHER_MODE)
             raise PermissionDenied("This is plan mode, which changes nothing.", reason="plan_mode", action=action)
         agent, turn, call = agent or session.agent, turn or session.turn_id, session.call_id
-        asked, session = approver or session.permission.approver, session.id
-    options = {"--session": session, "--turn": turn, "--call": call, "--agent": agent, "--reason": reason}
+        asked = approver or session.permission.approver
+    options = {"--session": known, "--turn": turn, "--call": call, "--agent": agent, "--reason": reason}
     options["--guard"] = "" if guard is None else str(guard)
     return CommandRun(workspace, argv, options=options, confine=confine, approver=asked)
 
@@ -170,13 +186,23 @@ async def finish_run(run: CommandRun, stdin: bytes = b"", cancelled: Callable[[]
     """Wait for a command in another thread; when it is cancelled, the command is ended and what it did is recorded."""
     import asyncio
 
-    waiting = asyncio.ensure_future(asyncio.to_thread(run.wait, stdin))
+    from surehold.library.call_threads import start_in_thread
+
+    waiting = asyncio.wrap_future(start_in_thread(lambda: run.wait(stdin)))
     try:
         while not (await asyncio.wait({waiting}, timeout=_LOOK_SECONDS))[0]:
             if cancelled():
                 run.stop()
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancel:
         run.stop()
         await asyncio.wait({waiting})
+        cancel.add_note(_describe_end(waiting))
         raise
     return waiting.result()
+
+
+def _describe_end(waiting: "Future[RunReceipt]") -> str:
+    if (error := waiting.exception()) is not None:
+        return f"The command failed by itself: {error}"
+    change_id = waiting.result().change_id
+    return f"The command was ended; what it did is change {change_id}." if change_id else "The command changed nothing."

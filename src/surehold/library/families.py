@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument
+from surehold.library.arguments import bad_argument
 from surehold.tools.listing import ToolListing, listing_from
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ NAMESPACES = {"claude": "ClaudeTools", "multi_edit": "MultiEditTools"}
 """Families whose tools are in a namespace of the session, and what the namespace's class is called."""
 
 
+@cache
 def load_tool(home: str) -> "AnyTool":
     module, _, name = home.partition(":")
     return getattr(import_module(f"surehold.dialects.{module}"), name)
@@ -80,6 +82,8 @@ def tool_named(name: str) -> "AnyTool":
 
 
 def _homes_of(names: str) -> list[str]:
+    if not isinstance(names, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no type checker
+        raise bad_argument("tools", "a comma list of families", names, f'tools="{DEFAULT_FAMILIES}"')
     asked = list(FAMILIES) if names.strip() == "all" else [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in asked if name not in FAMILIES] or ([] if asked else [names]):
         action = f"Choose from {', '.join(FAMILIES)}, or `all`."

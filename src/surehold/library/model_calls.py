@@ -2,48 +2,60 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from surehold.errors import InvalidArgument, SureholdError
+from surehold.library.arguments import require_session
 from surehold.library.families import DEFAULT_FAMILIES, list_tools, tool_named
-from surehold.tools.export import FORMATS, export_tools
+from surehold.tools.export import export_tools
 
 if TYPE_CHECKING:
     from surehold.library.session import AgentSession
     from surehold.tools.call import Answer
 
 Json = dict[str, Any]
+ToolFormat = Literal["openai-chat", "openai-responses", "anthropic", "mcp"]
+_EARLIER_FORMATS = {"openai": "openai-responses"}
 
 
-def tools_for(format: str, tools: str = DEFAULT_FAMILIES) -> list[Json]:  # noqa: A002 - the word that people type
+def tools_for(format: ToolFormat, tools: str = DEFAULT_FAMILIES) -> list[Json]:  # noqa: A002 - the word that people type
     """Return the definitions of tools as `openai-chat`, `openai-responses`, `anthropic` or `mcp` takes them."""
-    if format not in FORMATS:
-        action = f"Choose one of {', '.join(FORMATS)}."
+    known = get_args(ToolFormat)
+    if format in _EARLIER_FORMATS:
+        from warnings import warn
+
+        name = _EARLIER_FORMATS[format]
+        warn(f"`tools_for({format!r})` is called `tools_for({name!r})` now.", DeprecationWarning, stacklevel=2)
+    elif format not in known:
+        action = f"Choose one of {', '.join(known)}."
         raise InvalidArgument(f"No API is called `{format}`.", reason="unknown_format", action=action)
     return export_tools(list_tools(tools), format)
 
 
-def dispatch(session: "AgentSession", call: Any) -> Json:
+def dispatch(session: "AgentSession", call: Any, tools: str = DEFAULT_FAMILIES) -> Json:
     """Do what a model asked for with a tool call, and return the message that answers it.
 
     The call is taken as its API sends it, as plain data or as an object of the API's package: OpenAI's chat and Responses
-    APIs, Anthropic's and MCP's. A refusal is an answer too, so that the model can correct itself.
+    APIs, Anthropic's and MCP's. A refusal is an answer too, so that the model can correct itself. `tools` are the families
+    that the model was offered, as in `tools_for`; no other tool is called.
     """
+    offered = OfferedTools(require_session(session), frozenset(one.name for one in list_tools(tools)))
     data = _plain_data(call)
     for fits, answer in _SHAPES:
         if fits(data):
-            return answer(session, data)
+            return answer(offered, data)
     action = "Pass one tool call of OpenAI's chat or Responses API, of Anthropic's or of MCP's, as it came."
     raise InvalidArgument("This is not a tool call.", reason="not_a_call", action=action)
 
 
-def _answer_chat(session: "AgentSession", call: Json) -> Json:
-    answer = _answer(session, call["function"].get("name"), call["function"].get("arguments"))
+def _answer_chat(offered: "OfferedTools", call: Json) -> Json:
+    answer = offered.answer(call["function"].get("name"), call["function"].get("arguments"))
     return {"role": "tool", "tool_call_id": call.get("id", ""), "content": _text_alone(answer)}
 
 
-def _answer_responses(session: "AgentSession", call: Json) -> Json:
-    answer = _answer(session, call.get("name"), call.get("arguments"))
+def _answer_responses(offered: "OfferedTools", call: Json) -> Json:
+    answer = offered.answer(call.get("name"), call.get("arguments"))
     output: Any = _text_alone(answer)
     if images := [block for block in answer.content if block.get("type") == "image"]:
         urls = [f"data:{block['mimeType']};base64,{block['data']}" for block in images]
@@ -52,8 +64,8 @@ def _answer_responses(session: "AgentSession", call: Json) -> Json:
     return {"type": "function_call_output", "call_id": call.get("call_id", ""), "output": output}
 
 
-def _answer_anthropic(session: "AgentSession", call: Json) -> Json:
-    answer = _answer(session, call.get("name"), call.get("input"))
+def _answer_anthropic(offered: "OfferedTools", call: Json) -> Json:
+    answer = offered.answer(call.get("name"), call.get("input"))
     content: list[Json] = [{"type": "text", "text": answer.text}] if answer.text else []
     for block in answer.content:
         if block.get("type") == "image":
@@ -62,15 +74,15 @@ def _answer_anthropic(session: "AgentSession", call: Json) -> Json:
     return {"type": "tool_result", "tool_use_id": call.get("id", ""), "content": content, "is_error": not answer.ok}
 
 
-def _answer_mcp(session: "AgentSession", call: Json) -> Json:
+def _answer_mcp(offered: "OfferedTools", call: Json) -> Json:
     asked = call.get("params", call)
-    answer = _answer(session, asked.get("name"), asked.get("arguments"))
+    answer = offered.answer(asked.get("name"), asked.get("arguments"))
     content = [*([{"type": "text", "text": answer.text}] if answer.text else []), *answer.content]
     result: Json = {"content": content, "isError": not answer.ok}
     return {**result, "structuredContent": answer.structured} if answer.structured is not None else result
 
 
-_SHAPES: tuple[tuple[Callable[[Json], bool], Callable[["AgentSession", Json], Json]], ...] = (
+_SHAPES: tuple[tuple[Callable[[Json], bool], Callable[["OfferedTools", Json], Json]], ...] = (
     (lambda call: isinstance(call.get("function"), dict), _answer_chat),
     (lambda call: call.get("type") == "function_call", _answer_responses),
     (lambda call: call.get("type") == "tool_use", _answer_anthropic),
@@ -79,11 +91,23 @@ _SHAPES: tuple[tuple[Callable[[Json], bool], Callable[["AgentSession", Json], Js
 )
 
 
-def _answer(session: "AgentSession", name: object, arguments: object) -> "Answer":
-    try:
-        return session.answer(str(name), parse_json_arguments(arguments))
-    except InvalidArgument as error:
-        return spell_refusal(error)
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """The tools that a model was offered, in a session."""
+
+    session: "AgentSession"
+    names: frozenset[str]
+
+    def answer(self, name: object, arguments: object) -> "Answer":
+        """Call one of them with what a model sent; a call that reaches none is answered too."""
+        if str(name) not in self.names:
+            action = f"Choose from {', '.join(sorted(self.names))}."
+            message = f"No tool is called `{name}`."
+            return spell_refusal(InvalidArgument(message, reason="unknown_tool", action=action))
+        try:
+            return self.session.answer(str(name), parse_json_arguments(arguments))
+        except InvalidArgument as error:
+            return spell_refusal(error)
 
 
 def parse_json_arguments(arguments: object, *, action: str = "Send one JSON object.") -> Mapping[str, Any]:
@@ -93,6 +117,9 @@ def parse_json_arguments(arguments: object, *, action: str = "Send one JSON obje
     if isinstance(arguments, str | bytes):
         try:
             arguments = json.loads(arguments) if arguments else {}
+        except RecursionError:
+            message = "The arguments are nested too deeply."
+            raise InvalidArgument(message, reason="bad_json", action=action) from None
         except ValueError as error:
             message = f"The arguments are not JSON: {error}."
             raise InvalidArgument(message, reason="bad_json", action=action) from None
@@ -101,9 +128,9 @@ def parse_json_arguments(arguments: object, *, action: str = "Send one JSON obje
     return cast("dict[str, Any]", arguments)
 
 
-def spell_refusal(error: SureholdError) -> "Answer":
-    """Answer a call that reached no tool as the default tools answer."""
-    return tool_named("write_file").refusal_answer(error)
+def spell_refusal(error: SureholdError, *, reads: bool = False) -> "Answer":
+    """Answer a call that reached no tool as the default tools answer; one that reads says nothing of writing."""
+    return tool_named("read_file" if reads else "write_file").refusal_answer(error)
 
 
 def _text_alone(answer: "Answer") -> str:

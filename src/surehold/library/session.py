@@ -1,13 +1,18 @@
 """A session with a typed method for every tool."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from surehold.dialects.shared.delivery_record import DeliveryRecord
+from surehold.library.arguments import require_text
 from surehold.library.families import tool_named
+from surehold.library.python_words import speak_python
 from surehold.library.tool_methods import CANCELLED, ToolMethods
+from surehold.stores.conversations import SessionTurn
 from surehold.tools.call import Answer, AnswerBudget, CallContext
 from surehold.workspace.access.permission import Permission
+from surehold.workspace.proposal import Receipt
 from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
 
@@ -25,6 +30,26 @@ class AgentSession(ToolMethods, Session):
     ) -> None:
         super().__init__(workspace, id=id, agent=agent, permission=permission)
         self.deliveries = DeliveryRecord()  # here, so that the copies that `with_approver` makes share it
+
+    @contextmanager
+    def turn(self, title: str = "", *, id: str = "") -> Generator[SessionTurn]:  # noqa: A002 - it is the id
+        """Mark what happens inside as done for one request of a person; an id that is known goes on with that turn."""
+        require_text("title", title, example='session.turn("Rename the module")')
+        require_text("id", id)
+        with super().turn(title, id=id) as begun:
+            yield begun
+
+    def undo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
+        """Take back a change, by default the newest that is not undone."""
+        require_text("change_id", change_id, example="session.undo(done.change_id)")
+        with speak_python():
+            return super().undo(change_id, dry_run=dry_run)
+
+    def redo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
+        """Make a change again that was undone."""
+        require_text("change_id", change_id, example="session.redo(done.change_id)")
+        with speak_python():
+            return super().redo(change_id, dry_run=dry_run)
 
     def notify_compaction(self) -> None:
         """Forget what the host no longer shows: nothing is answered with `file_unchanged` until it was sent again."""

@@ -1,7 +1,7 @@
 """The methods of a session: one for each tool, made from its definition when it is first looked up.
 
 The default tools are methods of the session itself; other vocabularies are namespaces: `session.claude.Read(...)`. A family is
-imported when one of its methods is. Type checkers read `tool_methods.pyi`, which `make fix` writes from the same definitions.
+imported when one of its methods is, and what checks arguments with it. Type checkers read `tool_methods.pyi`, which `make fix` writes from the same definitions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,18 +9,25 @@ from contextvars import ContextVar
 from functools import cache
 from inspect import Parameter, Signature
 from os import PathLike, fsdecode
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 from surehold.errors import InvalidArgument
 from surehold.library.families import FAMILIES, NAMESPACES, tools_of
+from surehold.library.python_words import speak_python
 from surehold.tools.call import AnswerBudget, CallContext, Json
-from surehold.tools.params import NamesFile, Params, parse_arguments
-from surehold.tools.schema import ordered_fields
-from surehold.tools.spec import AnyTool
 from surehold.workspace.session import Session
+
+if TYPE_CHECKING:
+    from surehold.tools.params import Params
+    from surehold.tools.spec import AnyTool
+
+SESSION_METHODS = ("turn", "undo", "redo", "answer", "notify_compaction")
+"""The methods of a session that programs use beside the tools. What else it has is for front ends and adapters."""
+_SESSION_FACTS = ("agent", "id", "turn_id", "workspace", *NAMESPACES)
 
 _UNLIMITED_BUDGET = AnswerBudget(lines=1 << 30, page=1 << 40, answer=1 << 40, tokens=1 << 40)
 """A program is given everything at once."""
+_KEY = "idempotency_key"
 CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("CANCELLED", default=lambda: False)
 """Tells a call of this context whether it was taken back; it is asked before anything is written."""
 
@@ -40,9 +47,12 @@ class _MethodsOnDemand(type):
         raise AttributeError(f"{cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
 
     def __dir__(cls) -> list[str]:
+        tools = set[str]()
         for family in set(FAMILIES) - set(NAMESPACES):
             _add_methods(family)
-        return [*super().__dir__()]
+            tools.update(tool.method for tool in tools_of(family))
+        special = (name for name in super().__dir__() if name.startswith("__"))
+        return sorted({*special, *tools, *SESSION_METHODS, *NAMESPACES})
 
 
 class ToolMethods(metaclass=_MethodsOnDemand):
@@ -62,7 +72,7 @@ class ToolMethods(metaclass=_MethodsOnDemand):
         return getattr(type(self), name).__get__(self)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(type(self)), *vars(self)})
+        return sorted({*dir(type(self)), *_SESSION_FACTS})
 
 
 class AsyncToolMethods:
@@ -107,16 +117,24 @@ def _earlier_method(name: str) -> Callable[..., Any] | None:
     return method
 
 
-def _make_method(tool: AnyTool, name: str) -> Callable[..., Any]:
+def _make_method(tool: "AnyTool", name: str) -> Callable[..., Any]:
+    from surehold.tools.params import parse_arguments
+
     signature = method_signature(tool)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(self, *args, **kwargs)
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name != "self"}
-        params, _ = parse_arguments(tool.name, tool.params, arguments_from_python(tool.params, given))
+        key = given.pop(_KEY, "")
         session: Session = self.session if isinstance(self, ToolNamespace) else self
-        return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET, cancelled=CANCELLED.get()), params)
+        with speak_python():
+            params, _ = parse_arguments(tool.name, tool.params, arguments_from_python(tool.params, given))
+            session = session.with_idempotency_key(key)
+            return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET, cancelled=CANCELLED.get()), params)
 
     method.__name__ = name
     method.__doc__ = tool.description
@@ -124,8 +142,11 @@ def _make_method(tool: AnyTool, name: str) -> Callable[..., Any]:
     return method
 
 
-def method_signature(tool: AnyTool) -> Signature:
+def method_signature(tool: "AnyTool") -> Signature:
     """Return what the method takes: required arguments by position too, everything else by name."""
+    from surehold.tools.params import NamesFile
+    from surehold.tools.schema import ordered_fields
+
     fields = ordered_fields(tool.params)
     first = sorted(
         (name for name, info in fields.items() if info.is_required() or name in tool.params.POSITIONAL),
@@ -140,10 +161,12 @@ def method_signature(tool: AnyTool) -> Signature:
         if info.default_factory is not None:
             default, python_type = None, python_type | None
         rows.append(Parameter(name, kind, default=default, annotation=python_type))
+    if not tool.hints.read_only:
+        rows.append(Parameter(_KEY, Parameter.KEYWORD_ONLY, default="", annotation=str))
     return Signature(rows, return_annotation=tool.result)
 
 
-def arguments_from_python(params: type[Params], given: Mapping[str, Any]) -> Json:
+def arguments_from_python(params: "type[Params]", given: Mapping[str, Any]) -> Json:
     """Return what a method was given as plain data; None means an empty list or mapping."""
     arguments = dict[str, Any]()
     for name, value in given.items():

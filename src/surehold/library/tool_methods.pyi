@@ -23,6 +23,7 @@ from surehold.dialects.multi_edit.text_file import EditTextResult, ReadTextResul
 from surehold.dialects.shared.read_file import ReadResult
 from surehold.dialects.shared.write_file import CreateResult, WriteResult
 from surehold.disk.base import Target
+from surehold.library.workspace import AgentWorkspace
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
@@ -46,8 +47,9 @@ class ToolMethods:
         format: Literal["auto", "envelope", "unified", "git"] = "auto",
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> PatchResult:
-        """Apply a patch to many files: all of them or none, also when the machine dies in the middle."""
+        """Apply a patch to many files: all or none, even if the machine dies in the middle."""
 
     def create_file(
         self,
@@ -57,11 +59,19 @@ class ToolMethods:
         create_parent_directories: bool = True,
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> CreateResult:
         """Create a new file; one that exists is never overwritten (already_exists)."""
 
     def delete_file(
-        self, path: str, *, permanent: bool = False, dry_run: bool = False, reason: str = "", expected_sha256: str
+        self,
+        path: str,
+        *,
+        permanent: bool = False,
+        dry_run: bool = False,
+        reason: str = "",
+        expected_sha256: str,
+        idempotency_key: str = "",
     ) -> DeleteResult:
         """Delete a file; it goes to the trash, from where restore_file brings it back. Directories are refused."""
 
@@ -73,6 +83,7 @@ class ToolMethods:
         dry_run: bool = False,
         reason: str = "",
         expected_sha256: str,
+        idempotency_key: str = "",
     ) -> EditResult:
         """Replace exact texts in a file: all edits or none, all matched against the file as it is now."""
 
@@ -86,6 +97,7 @@ class ToolMethods:
         dry_run: bool = False,
         strict_order: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> LineEditResult:
         """Change lines by the anchors `N#HASH` of read_file(hashes: true). The number is advisory (a snapshot position), the hash is the authoritative identity. Edit right after reading, one file after the other, all operations on a file in one call. Anchor on unique lines, not blanks, braces or boilerplate; repeated lines: replace_range around them, or occurrence with line. One line: replace_line, delete_line, insert_after, insert_before take hash; a block: replace_range, delete_range take start_hash, end_hash; mixing is refused. `path` names the file; `file_path` is deprecated and will be rejected."""
 
@@ -124,6 +136,7 @@ class ToolMethods:
         dry_run: bool = False,
         reason: str = "",
         expected_sha256: str,
+        idempotency_key: str = "",
     ) -> MoveResult:
         """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
 
@@ -152,6 +165,7 @@ class ToolMethods:
         target_path: str | None = None,
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> RestoreResult:
         """Bring a deleted file back, with mode and times; never over an existing file."""
 
@@ -172,7 +186,14 @@ class ToolMethods:
         """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out."""
 
     def write_file(
-        self, path: str, content: str, *, dry_run: bool = False, reason: str = "", expected_sha256: str
+        self,
+        path: str,
+        content: str,
+        *,
+        dry_run: bool = False,
+        reason: str = "",
+        expected_sha256: str,
+        idempotency_key: str = "",
     ) -> WriteResult:
         """Overwrite an existing file; encoding, byte order mark and line endings stay as they are."""
 
@@ -185,6 +206,7 @@ class AsyncToolMethods:
     id: str
     agent: str
     turn_id: str
+    workspace: AgentWorkspace
     async def apply_patch(
         self,
         patch: str,
@@ -194,8 +216,9 @@ class AsyncToolMethods:
         format: Literal["auto", "envelope", "unified", "git"] = "auto",
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> PatchResult:
-        """Apply a patch to many files: all of them or none, also when the machine dies in the middle."""
+        """Apply a patch to many files: all or none, even if the machine dies in the middle."""
 
     async def create_file(
         self,
@@ -205,11 +228,19 @@ class AsyncToolMethods:
         create_parent_directories: bool = True,
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> CreateResult:
         """Create a new file; one that exists is never overwritten (already_exists)."""
 
     async def delete_file(
-        self, path: str, *, permanent: bool = False, dry_run: bool = False, reason: str = "", expected_sha256: str
+        self,
+        path: str,
+        *,
+        permanent: bool = False,
+        dry_run: bool = False,
+        reason: str = "",
+        expected_sha256: str,
+        idempotency_key: str = "",
     ) -> DeleteResult:
         """Delete a file; it goes to the trash, from where restore_file brings it back. Directories are refused."""
 
@@ -221,6 +252,7 @@ class AsyncToolMethods:
         dry_run: bool = False,
         reason: str = "",
         expected_sha256: str,
+        idempotency_key: str = "",
     ) -> EditResult:
         """Replace exact texts in a file: all edits or none, all matched against the file as it is now."""
 
@@ -234,6 +266,7 @@ class AsyncToolMethods:
         dry_run: bool = False,
         strict_order: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> LineEditResult:
         """Change lines by the anchors `N#HASH` of read_file(hashes: true). The number is advisory (a snapshot position), the hash is the authoritative identity. Edit right after reading, one file after the other, all operations on a file in one call. Anchor on unique lines, not blanks, braces or boilerplate; repeated lines: replace_range around them, or occurrence with line. One line: replace_line, delete_line, insert_after, insert_before take hash; a block: replace_range, delete_range take start_hash, end_hash; mixing is refused. `path` names the file; `file_path` is deprecated and will be rejected."""
 
@@ -272,6 +305,7 @@ class AsyncToolMethods:
         dry_run: bool = False,
         reason: str = "",
         expected_sha256: str,
+        idempotency_key: str = "",
     ) -> MoveResult:
         """Move or rename a file; missing directories are made. An existing destination is refused, unless overwrite."""
 
@@ -300,6 +334,7 @@ class AsyncToolMethods:
         target_path: str | None = None,
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> RestoreResult:
         """Bring a deleted file back, with mode and times; never over an existing file."""
 
@@ -320,7 +355,14 @@ class AsyncToolMethods:
         """Search names (path), literal text or regular expressions in many files; ignored, hidden and binary ones are left out."""
 
     async def write_file(
-        self, path: str, content: str, *, dry_run: bool = False, reason: str = "", expected_sha256: str
+        self,
+        path: str,
+        content: str,
+        *,
+        dry_run: bool = False,
+        reason: str = "",
+        expected_sha256: str,
+        idempotency_key: str = "",
     ) -> WriteResult:
         """Overwrite an existing file; encoding, byte order mark and line endings stay as they are."""
 
@@ -330,11 +372,20 @@ class AsyncToolMethods:
     async def page(self, path: str | Target, *, start: int = 1, count: int = 2000) -> FilePage:
         """Return some lines of a file of any size; the session has then seen those."""
 
-    async def create(self, path: str | Target, text: str, *, reason: str = "", dry_run: bool = False) -> Receipt:
+    async def create(
+        self, path: str | Target, text: str, *, reason: str = "", dry_run: bool = False, idempotency_key: str = ""
+    ) -> Receipt:
         """Make a new file; one that exists is never overwritten."""
 
     async def write(
-        self, path: str | Target, text: str, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+        self,
+        path: str | Target,
+        text: str,
+        *,
+        expected_sha256: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Overwrite a file that this session has read, or whose sha256 it names. Encoding and line endings stay."""
 
@@ -345,11 +396,18 @@ class AsyncToolMethods:
         expected_sha256: str = "",
         reason: str = "",
         dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Replace quoted texts, each of which occurs exactly once; all of them or none."""
 
     async def delete(
-        self, path: str | Target, *, expected_sha256: str = "", reason: str = "", dry_run: bool = False
+        self,
+        path: str | Target,
+        *,
+        expected_sha256: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Move a file to the trash."""
 
@@ -361,10 +419,13 @@ class AsyncToolMethods:
         expected_sha256: str = "",
         reason: str = "",
         dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> Receipt:
         """Give a file another name; an existing file there is never overwritten."""
 
-    async def apply(self, *proposals: Proposal, reason: str = "", dry_run: bool = False) -> Receipt:
+    async def apply(
+        self, *proposals: Proposal, reason: str = "", dry_run: bool = False, idempotency_key: str = ""
+    ) -> Receipt:
         """Make several proposals happen as one change, all or none."""
 
     async def restore(self, trash_id: str, *, to_path: str = "") -> Receipt:
@@ -375,6 +436,9 @@ class AsyncToolMethods:
 
     async def redo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
         """Make a change again that was undone."""
+
+    async def notify_compaction(self) -> None:
+        """Forget what the host no longer shows: nothing is answered with `file_unchanged` until it was sent again."""
 
     @property
     def claude(self) -> AsyncClaudeTools: ...
@@ -392,6 +456,7 @@ class AsyncClaudeTools:
         expected_sha256: str = "",
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> FileEditResult:
         """Replace old_string by new_string in an existing file, exactly and literally."""
 
@@ -441,6 +506,7 @@ class AsyncClaudeTools:
         expected_sha256: str = "",
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> NotebookEditResult:
         """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes."""
 
@@ -458,25 +524,56 @@ class AsyncClaudeTools:
         """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook."""
 
     async def Write(
-        self, file_path: str, content: str, *, expected_sha256: str = "", dry_run: bool = False, reason: str = ""
+        self,
+        file_path: str,
+        content: str,
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
     ) -> FileWriteResult:
         """Create a file, or overwrite one completely; parent directories are made."""
 
 class AsyncMultiEditTools:
     async def edit_text_file(
-        self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
+        self,
+        path: str,
+        old_string: str,
+        new_string: str,
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
     ) -> EditTextResult:
         """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte."""
 
     async def multi_edit_text_file(
-        self, path: str, edits: Sequence[tuple[str, str]], *, expected_sha256: str = ""
+        self,
+        path: str,
+        edits: Sequence[tuple[str, str]],
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
     ) -> MultiEditResult:
         """Apply many string replacements to one file in order: all of them or none, with one cumulative diff."""
 
     async def read_text_file(self, path: str, *, line: int | None = None, limit: int | None = None) -> ReadTextResult:
         """Read a text file, or `limit` lines of it from `line` on."""
 
-    async def write_text_file(self, path: str, content: str, *, expected_sha256: str = "") -> WriteTextResult:
+    async def write_text_file(
+        self,
+        path: str,
+        content: str,
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
+    ) -> WriteTextResult:
         """Write the complete content of a text file: a new one, or one that read_text_file showed completely."""
 
 class ClaudeTools:
@@ -490,6 +587,7 @@ class ClaudeTools:
         expected_sha256: str = "",
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> FileEditResult:
         """Replace old_string by new_string in an existing file, exactly and literally."""
 
@@ -539,6 +637,7 @@ class ClaudeTools:
         expected_sha256: str = "",
         dry_run: bool = False,
         reason: str = "",
+        idempotency_key: str = "",
     ) -> NotebookEditResult:
         """Replace, insert or delete one cell of a Jupyter notebook (.ipynb); no other byte of the file changes."""
 
@@ -556,27 +655,59 @@ class ClaudeTools:
         """Read a file of any kind: text, an image, a PDF document or a Jupyter notebook."""
 
     def Write(
-        self, file_path: str, content: str, *, expected_sha256: str = "", dry_run: bool = False, reason: str = ""
+        self,
+        file_path: str,
+        content: str,
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
     ) -> FileWriteResult:
         """Create a file, or overwrite one completely; parent directories are made."""
 
 class MultiEditTools:
     def edit_text_file(
-        self, path: str, old_string: str, new_string: str, *, expected_sha256: str = ""
+        self,
+        path: str,
+        old_string: str,
+        new_string: str,
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
     ) -> EditTextResult:
         """Replace one text that occurs exactly once in a file; everything else stays as it is, byte by byte."""
 
     def multi_edit_text_file(
-        self, path: str, edits: Sequence[tuple[str, str]], *, expected_sha256: str = ""
+        self,
+        path: str,
+        edits: Sequence[tuple[str, str]],
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
     ) -> MultiEditResult:
         """Apply many string replacements to one file in order: all of them or none, with one cumulative diff."""
 
     def read_text_file(self, path: str, *, line: int | None = None, limit: int | None = None) -> ReadTextResult:
         """Read a text file, or `limit` lines of it from `line` on."""
 
-    def write_text_file(self, path: str, content: str, *, expected_sha256: str = "") -> WriteTextResult:
+    def write_text_file(
+        self,
+        path: str,
+        content: str,
+        *,
+        expected_sha256: str = "",
+        dry_run: bool = False,
+        reason: str = "",
+        idempotency_key: str = "",
+    ) -> WriteTextResult:
         """Write the complete content of a text file: a new one, or one that read_text_file showed completely."""
 
 class ToolNamespace: ...
 
 CANCELLED: ContextVar[Callable[[], bool]]
+SESSION_METHODS: tuple[str, ...]

@@ -8,6 +8,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import InvalidArgument
+from surehold.library.arguments import (
+    NamedSession,
+    bad_argument,
+    require_bytes,
+    require_number,
+    require_text,
+    session_id,
+    text_items,
+)
+from surehold.library.python_words import speak_python
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -48,17 +58,19 @@ class AgentWorkspace(Workspace):
         """
         from surehold.library.command_run import start_run
 
-        return start_run(
-            self,
-            argv,
-            session=session,
-            turn=turn,
-            agent=agent,
-            reason=reason,
-            confine=confine,
-            guard=guard,
-            approver=approver,
-        ).wait(stdin)
+        require_bytes("stdin", stdin)
+        with speak_python():
+            return start_run(
+                self,
+                argv,
+                session=session,
+                turn=turn,
+                agent=agent,
+                reason=reason,
+                confine=confine,
+                guard=guard,
+                approver=approver,
+            ).wait(stdin)
 
     def session(
         self,
@@ -71,12 +83,14 @@ class AgentWorkspace(Workspace):
         """Begin a session, or continue the one of that id, in a mode and with an approver to ask."""
         from surehold.library.session import AgentSession
 
+        require_text("agent", agent)
+        require_text("id", id)
         return AgentSession(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
 
     def changes(
         self,
         *paths: str,
-        session: str = "",
+        session: str | NamedSession = "",
         agent: str = "",
         turn: str = "",
         since: Moment = "",
@@ -86,19 +100,22 @@ class AgentWorkspace(Workspace):
         """Return the changes that the selectors name, newest first; without any, all of them."""
         from itertools import islice
 
-        if limit is not None and limit < 0:
-            raise InvalidArgument("`limit` is a number of changes.", reason="bad_limit", action="limit=20")
+        if limit is not None:
+            require_number("limit", limit, example="limit=20")
+            if limit < 0:
+                raise InvalidArgument("`limit` is a number of changes.", reason="bad_limit", action="limit=20")
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
         # As in the log: outside edits belong to no session and no agent.
         outside = not any((session, agent, turn, since, until))
-        entries = self.history.iterate(self.history.select(words), outside=outside)
-        return list(islice(self.history.group_changes(entries), limit))
+        with speak_python():
+            entries = self.history.iterate(self.history.select(words), outside=outside)
+            return list(islice(self.history.group_changes(entries), limit))
 
     def undo(
         self,
         change: str = "",
         *,
-        session: str = "",
+        session: str | NamedSession = "",
         agent: str = "",
         turn: str = "",
         since: Moment = "",
@@ -118,7 +135,7 @@ class AgentWorkspace(Workspace):
         self,
         change: str = "",
         *,
-        session: str = "",
+        session: str | NamedSession = "",
         agent: str = "",
         turn: str = "",
         since: Moment = "",
@@ -136,23 +153,36 @@ class AgentWorkspace(Workspace):
     ) -> "Receipt":
         from surehold.workspace.proposal import CallAuthor
 
+        require_text("change", change, example=f"workspace.{operation}(done.change_id)")
         author, history = CallAuthor(agent="library"), self.history
         if change and words:
             action = "Name a change, or selectors such as agent= and since=."
             raise InvalidArgument("A change is named, and selectors too.", reason="change_and_selectors", action=action)
-        if words:
-            many = history.undo_selected if operation == "undo" else history.redo_selected
-            return many(words, author=author, partial=partial, dry_run=dry_run)
-        one = history.undo if operation == "undo" else history.redo
-        return one(change, author=author, dry_run=dry_run)
+        with speak_python():
+            if words:
+                many = history.undo_selected if operation == "undo" else history.redo_selected
+                return many(words, author=author, partial=partial, dry_run=dry_run)
+            one = history.undo if operation == "undo" else history.redo
+            return one(change, author=author, dry_run=dry_run)
 
 
 def _selectors(
-    paths: Sequence[str], *, session: str, agent: str, turn: str, since: Moment, until: Moment
+    paths: Sequence[str], *, session: str | NamedSession, agent: str, turn: str, since: Moment, until: Moment
 ) -> "Selectors":
     from surehold.workspace.past.selectors import Selectors
 
     if isinstance(paths, str):
         raise InvalidArgument("`paths` is a list.", reason="bad_paths", action='paths=["src/app.py"]')
-    moments = [one.astimezone().isoformat() if isinstance(one, datetime) else one for one in (since, until)]
-    return Selectors(session=session, agent=agent, turn=turn, since=moments[0], until=moments[1], paths=tuple(paths))
+    named = text_items("paths", paths, example='paths=["src/app.py"]')
+    require_text("agent", agent)
+    require_text("turn", turn, example="turn=turn.id")
+    begin, end = _moment("since", since), _moment("until", until)
+    return Selectors(session=session_id(session), agent=agent, turn=turn, since=begin, until=end, paths=named)
+
+
+def _moment(name: str, given: object) -> str:
+    if isinstance(given, datetime):
+        return given.astimezone().isoformat()
+    if not isinstance(given, str):
+        raise bad_argument(name, "a time", given, f'{name}="2h", {name}="10:00", or a datetime')
+    return given

@@ -1,0 +1,25 @@
+"""Threads for calls that are awaited: each call has its own, so that none waits because others wait for a person."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+R = TypeVar("R")
+
+
+def start_in_thread(function: Callable[[], R]) -> "Future[R]":
+    """Call a function in a new thread. The interpreter waits for it at its end: what it does is done or not done."""
+    future: Future[R] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the call gets it
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=run, name="surehold-call").start()
+    return future
