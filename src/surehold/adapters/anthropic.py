@@ -94,4 +94,4 @@ def _run(commands: FileCommands, given: object) -> str:
     try:
         return commands.run(given)
     except SureholdError as error:
-        raise ToolError(refusal(error).text) from error
+        raise ToolError(refusal(error, reads=commands.is_view(given)).text) from error

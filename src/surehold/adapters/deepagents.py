@@ -28,6 +28,7 @@ _ERROR_CODES: tuple[tuple[type[SureholdError], protocol.FileOperationError], ...
     (NotFound, "file_not_found"),
     (PermissionDenied, "permission_denied"),
 )
+_READS = (protocol.LsResult, protocol.ReadResult, protocol.GrepResult, protocol.GlobResult)
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound="SessionBackend")
@@ -42,7 +43,7 @@ def _or(failure: Callable[..., R]) -> Callable[[Callable[Concatenate[S, P], R]],
             try:
                 return method(self, *args, **kwargs)
             except SureholdError as error:
-                return failure(error=refusal(error).text)
+                return failure(error=refusal(error, reads=failure in _READS).text)
 
         return call
 

@@ -51,6 +51,11 @@ class FileCommands:
             raise InvalidArgument("`view_range` is two numbers.", reason="bad_command", action=action)
         return getattr(self, command)(**values)
 
+    @staticmethod
+    def is_view(given: object) -> bool:
+        """Tell whether what a model asks for only reads."""
+        return isinstance(given, Mapping) and cast("Mapping[str, Any]", given).get("command") == "view"
+
     def view(self, path: str, view_range: list[int] | None = None, **_: Any) -> str:
         first, last = view_range or (1, -1)
         count = _ANY_SIZE if last == -1 else max(last - first + 1, 1)

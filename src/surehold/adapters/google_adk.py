@@ -48,7 +48,7 @@ class SessionEnvironment(BaseEnvironment):
         try:
             return (await call_in_thread(self._session.read, str(path))).data
         except NotFound as error:
-            raise FileNotFoundError(refusal(error).text) from error
+            raise FileNotFoundError(refusal(error, reads=True).text) from error
 
     async def write_file(self, path: str | Path, content: str | bytes) -> None:
         await call_in_thread(self._write, str(path), content)
@@ -74,4 +74,6 @@ class SessionEnvironment(BaseEnvironment):
 
 async def tell_refusal(tool: Any, args: dict[str, Any], tool_context: Any, error: Exception) -> dict[str, Any] | None:  # noqa: ARG001 - as the callback is called
     """Answer a refusal to the model; every other error stays one."""
-    return {"status": "error", "error": refusal(error).text} if isinstance(error, SureholdError) else None
+    if not isinstance(error, SureholdError):
+        return None
+    return {"status": "error", "error": refusal(error, reads=tool.name == "ReadFile").text}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+from surehold.library.arguments import require_session
 from surehold.library.async_session import AsyncSession, call_in_thread
 from surehold.library.command_run import RunReceipt, start_run
 from surehold.library.session import AgentSession
@@ -45,7 +46,7 @@ class CommandOutcome:
 
 def plain_session(session: AnySession) -> AgentSession:
     """Return the session whose methods block; that of `surehold.aio` has one inside."""
-    return session.plain if isinstance(session, AsyncSession) else session
+    return require_session(session.plain if isinstance(session, AsyncSession) else session)
 
 
 def run_shell(session: AgentSession, command: str, *, timeout: float | None = None) -> CommandOutcome:

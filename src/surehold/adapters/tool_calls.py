@@ -61,7 +61,7 @@ class SessionTool:
         try:
             return self.answer(session, parse_json_arguments(arguments))
         except SureholdError as error:
-            return refusal(error)
+            return refusal(error, reads=self.read_only)
 
     async def call_async(self, arguments: object, *, call_id: str = "") -> ToolReply:
         """Do it in a thread; when the task is cancelled, it is done or not done, never half."""
@@ -85,9 +85,9 @@ def session_tools(session: AnySession, tools: str = DEFAULT_FAMILIES, *, shell: 
     ]
 
 
-def refusal(error: SureholdError) -> ToolReply:
-    """Spell an error as the tools spell a refusal: what is wrong, and what to do next."""
-    return ToolReply(ok=False, text=spell_refusal(error).text, error=error)
+def refusal(error: SureholdError, *, reads: bool = False) -> ToolReply:
+    """Spell an error as the tools spell a refusal, of a call that writes or only reads: what is wrong, what to do next."""
+    return ToolReply(ok=False, text=spell_refusal(error, reads=reads).text, error=error)
 
 
 def _answer_of(name: str) -> Callable[[AgentSession, Mapping[str, Any]], ToolReply]:
