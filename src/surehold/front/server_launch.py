@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from surehold.front.review.site import ReviewPage
     from surehold.front.shared.http_settings import LanSettings
     from surehold.tools.listing import ListedTool
-    from surehold.workspace.current_server import CurrentServer
+    from surehold.workspace.session import CurrentServer
 
 _CHANGE_WAIT_SECONDS = 30.0
 """Seconds that changes under way get when the server ends."""
@@ -138,7 +138,7 @@ class LateWorkspace:
     def _open(self) -> "Adapter":
         from surehold.app import open_workspace
         from surehold.front.mcp.adapter import Adapter
-        from surehold.workspace.current_server import CurrentServer
+        from surehold.workspace.session import CurrentServer
 
         order = self._order
         workspace = self._end.enter_context(open_workspace(*order.roots, settings=_settings_for_stdio(order)))
@@ -196,6 +196,8 @@ def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]", stat
     from surehold.app import open_workspace
 
     if order.http is None:
+        if find_spec("mcp_types") is None:  # an older `mcp` has none
+            raise missing_extra("The protocol's own library cannot be used", "serve")
         from surehold.front.mcp.sdk.stdio import serve_through_sdk
 
         pipes = claim_stdio()
@@ -203,7 +205,7 @@ def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]", stat
             adapter = late.open_adapter()
             _print_to_stderr(f"{_startup_line(adapter.catalog, order)}; Ctrl-C ends it.")
             return _serve_bound(adapter, partial(serve_through_sdk, pipes=pipes))()
-    if find_spec("mcp_types") is None or find_spec("uvicorn") is None:  # an older `mcp` has no `mcp_types`
+    if find_spec("mcp_types") is None or find_spec("uvicorn") is None:
         raise missing_extra("HTTP cannot be served", "serve")
     from surehold.front.shared.http_server import open_port
 
@@ -243,7 +245,7 @@ def _serve_http(
             options=order.options,
             has_page=order.page,
             note_call=note_call,
-            shares_answers=place is not None,
+            shares_answers=place is not None or bool(order.settings.state),
         )
         serve = _prepare_http(adapter, order, state_dir, end, metrics, listener, place)
         _finish_startup(order.log_format)
@@ -292,11 +294,12 @@ def _prepare_http(  # noqa: PLR0917 - what one process serves with
     from surehold.front.mcp.sdk.http import MCP_PATH, serve_http
     from surehold.front.mcp.sdk.operations import ServerOperations
 
+    say = partial(_print_to_stderr, log_format=order.log_format)
     settings, is_first = order.http or HttpSettings(), place is None or place.index == 0
     if is_first:
-        _print_to_stderr(f"{_startup_line(adapter.catalog, order)} at {settings.url}/mcp; Ctrl-C ends it.")
+        say(f"{_startup_line(adapter.catalog, order)} at {settings.url}/mcp; Ctrl-C ends it.")
         if order.show_token:
-            _print_to_stderr(_client_config_line(settings))
+            say(_client_config_line(settings))
     routes: Sequence[Route] = ()
     if order.page:
         from surehold.front.review.page_records import PageRecord, announce_page, load_key
@@ -309,14 +312,14 @@ def _prepare_http(  # noqa: PLR0917 - what one process serves with
         page = ReviewPage(adapter.workspace, adapter.approvals, sign_in)
         routes = page.make_routes()
         if is_first:
-            _print_to_stderr(f"Review what agents do: {url}/{secret}")
+            say(f"Review what agents do: {url}/{secret}")
             record = PageRecord(url=url, door=sign_in.door, pid=os.getpid())
             end.enter_context(announce_page(state_dir, record, port=settings.port))
         if is_first and order.lan is not None:
             from surehold.front.review.lan_page import LanPage
 
             lan = end.enter_context(LanPage(state_dir, page, sign_in, order.lan))
-            _print_to_stderr(lan.describe())
+            say(lan.describe())
         adapter.command_post.open()
     operations = ServerOperations(adapter.workspace, metrics, mcp_path=MCP_PATH, place=place)
     serve = partial(serve_http, listener=listener, settings=settings, routes=routes, operations=operations)
@@ -353,5 +356,12 @@ def _finish_startup(log_format: Literal["text", "json"] = "text") -> None:
         logging.getLogger("surehold.calls").setLevel(logging.INFO)
 
 
-def _print_to_stderr(sentence: str) -> None:
+def _print_to_stderr(sentence: str, *, log_format: Literal["text", "json"] = "text") -> None:
+    if log_format == "json":
+        import logging
+
+        from surehold.front.mcp.sdk.operations import JsonLogFormat
+
+        record = logging.LogRecord("surehold", logging.INFO, "", 0, sentence, None, None)
+        sentence = JsonLogFormat().format(record)
     print(sentence, file=sys.stderr, flush=True)  # noqa: T201 - the server reports how it starts

@@ -52,7 +52,12 @@ class StdioClient:
         self.version: str = version
         self.capabilities: Json = capabilities or {}
         self.client = client
+        self.heard = list[Json]()
+        """Every message, in the order in which it came."""
         self.notifications = list[Json]()
+        self.reads = threading.Event()
+        """Cleared while this client does not read."""
+        self.reads.set()
         self.junk = list[bytes]()
         self.process = subprocess.Popen(
             [sys.executable, *command],
@@ -145,6 +150,25 @@ class StdioClient:
                 raise ServerEnded(self.errors())
             return self._answers.pop(request)
 
+    def reaction_to(self, request: int | str) -> Json:
+        """Return the answer to a request, or what acknowledges that it listens from now on."""
+
+        def acknowledged() -> Json | None:
+            notes = (
+                note for note in self.notifications if note["method"] == "notifications/subscriptions/acknowledged"
+            )
+            name = "io.modelcontextprotocol/subscriptionId"
+            return next((note for note in notes if note["params"]["_meta"][name] == request), None)
+
+        with self._changed:
+            if not self._changed.wait_for(
+                lambda: request in self._answers or acknowledged() or self._ended, HANG_SECONDS
+            ):
+                raise TimeoutError(f"No reaction to {request}.")
+            if (note := acknowledged()) is not None:
+                return note
+        return self.raw_answer(request)
+
     def is_answered(self, request: int) -> bool:
         """Tell whether an answer has come."""
         with self._changed:
@@ -223,6 +247,7 @@ class StdioClient:
         pipe, rest = self.process.stdout.fileno(), list[bytes]()
         while True:
             ready, _, _ = select.select([pipe, self._wake[0]], [], [])
+            self.reads.wait()
             chunk = b"" if self._wake[0] in ready else os.read(pipe, 1 << 16)
             if not chunk:
                 break
@@ -242,6 +267,7 @@ class StdioClient:
             self.junk.append(line)
             return
         with self._changed:
+            self.heard.append(message)
             if "method" in message:
                 self.notifications.append(message)
             else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import json
 import logging
 import resource
 import socket
@@ -59,6 +60,42 @@ def _is_closed(stranger: socket.socket) -> bool:
 
 def _open_descriptors(server: HttpServer) -> int:
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+_HEAD = "POST /mcp HTTP/1.1\r\nHost: {0.host}:{0.port}\r\nAuthorization: Bearer {0.token}\r\nContent-Type: application/json\r\n"
+_ACCEPT = "Accept: application/json, text/event-stream\r\n"
+_LONG_DRAIN = ("--drain-seconds", "100000")
+
+
+@requirement("front:mcp:ends")
+@pytest.mark.parametrize(
+    "words", [("mcp", "--http", "127.0.0.1:0"), ("serve", "--port", "0", *_LONG_DRAIN)], ids=" ".join
+)
+def test_a_server_that_is_told_to_end_does_not_wait_for_the_rest_of_a_request(
+    site: Site, words: tuple[str, ...]
+) -> None:
+    with site.serve(*words) as server, _connect(server) as half:
+        half.sendall(f"{_HEAD.format(server)}{_ACCEPT}Content-Length: 100\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert half.recv(100).startswith(b"HTTP/1.1 100")  # it waits for the body
+        half.sendall(b"{")
+
+        assert server.stop() == 0
+    assert "Traceback" not in server.said
+
+
+@requirement("front:mcp:ends")
+def test_a_server_ends_while_two_questions_have_one_request_id(site: Site) -> None:
+    with site.serve("serve", "--port", "0", "--mode", "default", *_LONG_DRAIN) as server, ExitStack() as stack:
+        (session,) = server.initialize().values()
+        for name in ("a.txt", "b.txt"):
+            params = {"name": "create_file", "arguments": {"path": name, "content": "x"}}
+            body = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
+            head = f"{_HEAD.format(server)}{_ACCEPT}Mcp-Session-Id: {session}\r\nContent-Length: {len(body)}\r\n\r\n"
+            stack.enter_context(_connect(server)).sendall((head + body).encode())
+        with site.open() as workspace:
+            wait_until(lambda: len(workspace.store.questions.list_all()) == 2)
+
+        assert server.stop() == 0
 
 
 @requirement("front:mcp:connection_limits")

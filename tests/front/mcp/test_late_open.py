@@ -3,13 +3,22 @@
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from front.mcp.client import Json, StdioClient, surehold
+from front.mcp.conftest import make_site
 from front.mcp.site import Site
 from spec.marks import requirement
+from surehold.errors import StateUnavailable
+from surehold.front.mcp.catalog import ServerCatalog
+from surehold.front.mcp.connection import ClientConnection
+from surehold.front.mcp.json_rpc import RpcNotification, RpcRequest
+from surehold.library.families import list_tools
 from waiting import HANG_SECONDS
 
 HEAVY = ("surehold.workspace.workspace", "surehold.stores.base", "surehold.disk.base", "surehold.dialects", "sqlite3")
@@ -35,6 +44,39 @@ def test_what_a_server_offers_is_told_without_the_workspace_and_without_librarie
     loaded = set(json.loads(done.stdout))
 
     assert not loaded & {*HEAVY, *LIBRARIES}
+
+
+SERVE_AND_TELL = """
+import atexit, json, pathlib, sys
+atexit.register(lambda: pathlib.Path(sys.argv[1]).write_text(json.dumps(sorted(sys.modules))))
+from surehold.front.cli.main import run
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+def modules_after_a_read(folder: Path, tool: str, arguments: Json, *flags: str) -> set[str]:
+    """Return what a server has loaded when it has listed its tools and shown one file."""
+    folder.mkdir()
+    site = make_site(folder)
+    site.put("a.txt", "one\n")
+    told = folder / "modules"
+    words = ("mcp", str(site.root), "--state-dir", str(site.state), *flags)
+    with StdioClient(["-c", SERVE_AND_TELL, str(told), *words]) as client:
+        client.request("tools/list")
+        assert not client.call(tool, arguments)["isError"]
+    return set(json.loads(told.read_text()))
+
+
+@requirement("front:mcp:early_list")
+def test_the_first_read_of_each_vocabulary_loads_the_same_libraries(tmp_path: Path) -> None:
+    default = modules_after_a_read(tmp_path / "default", "read_file", {"path": "a.txt"})
+    claude = modules_after_a_read(tmp_path / "claude", "Read", {"file_path": "a.txt"}, "--tools", "claude")
+
+    own = {"read", "read_result", "read_text", "located_file", "wire"}
+    assert claude - default == {
+        *("surehold.dialects.claude", "surehold.media", "surehold.media.magic"),
+        *(f"surehold.dialects.claude.{name}" for name in own),
+    }
 
 
 def spoiled(tmp_path: Path) -> Site:
@@ -73,6 +115,33 @@ def test_a_call_is_told_why_the_workspace_cannot_be_opened_and_the_server_ends(t
     assert "Refused: " in client.errors()
     assert "The state directory cannot be used." in client.errors()
     assert "Traceback" not in client.errors()
+
+
+@requirement("front:mcp:early_list")
+def test_the_end_waits_until_the_last_answer_has_been_sent() -> None:
+    sending, may_send = threading.Event(), threading.Event()
+    sent = list[Json]()
+
+    def send_slowly(message: Json) -> None:
+        sending.set()
+        may_send.wait(HANG_SECONDS)
+        sent.append(message)
+
+    def fail_to_open() -> NoReturn:
+        raise StateUnavailable("The state directory cannot be used.")
+
+    def start(work: Callable[[], None]) -> None:
+        threading.Thread(target=work).start()
+
+    catalog = ServerCatalog(list_tools("all"), roots=("/",))
+    connection = ClientConnection(catalog, fail_to_open, send=send_slowly, start=start, when_lost=lambda: None)
+    connection.take_message(RpcNotification("notifications/initialized", None))
+    connection.take_message(RpcRequest(3, "resources/list", {}))
+    assert sending.wait(HANG_SECONDS)
+    connection.finish_calls(HANG_SECONDS, has_reader=lambda: may_send.set() or True)
+    connection.close()
+
+    assert [(one["id"], one["error"]["data"]["reason"]) for one in sent] == [(3, "audit_unavailable")]
 
 
 @requirement("front:mcp:early_list")

@@ -115,9 +115,34 @@ def test_the_log_shows_what_happened_newest_first(shared: Site, plain: StdioClie
     assert (entry["agent"], entry["tool"], entry["reason"]) == ("claude-code", "create_file", "for the log")
 
 
+@requirement("front:mcp:selected_log")
+def test_the_log_takes_the_selectors_of_the_command_line(shared: Site, plain: StdioClient) -> None:
+    plain.call("create_file", {"path": "one.txt", "content": "x"})
+    plain.call("create_file", {"path": "two & more.txt", "content": "x"})
+
+    def paths(query: str) -> list[str]:
+        address = f"surehold://log?{query}"
+        return [row["path"] for row in json.loads(read(plain, address)["text"])["entries"]]
+
+    assert paths("session=last")[:2] == ["two & more.txt", "one.txt"]
+    assert paths("path=two%20%26%20more.txt&agent=claude") == ["two & more.txt"]
+    assert {"one.txt", "two & more.txt"} == {*paths("path=one.txt&path=two+%26+more.txt&since=1h")}
+    for query, reason in (
+        ("agent=unknown", "No agent's name begins with `unknown`"),
+        ("path=never", "`never` is not in the history"),
+        ("since=tomorrow-ish", ""),
+        ("colour=red", "is not a selector"),
+        ("agent=a&agent=b", "more than once"),
+    ):
+        with pytest.raises(RpcFailed) as refused:
+            paths(query)
+        assert reason in f"{refused.value} {refused.value.data}"
+
+
 def test_templates_and_completion_lead_to_files(shared: Site, plain: StdioClient) -> None:
-    (template,) = plain.request("resources/templates/list")["resourceTemplates"]
+    log, template = plain.request("resources/templates/list")["resourceTemplates"]
     assert template["uriTemplate"] == "file:///{+path}"
+    assert log["uriTemplate"] == "surehold://log{?session,agent,turn,since,until,path}"
 
     def complete(value: str) -> list[str]:
         ref = {"type": "ref/resource", "uri": template["uriTemplate"]}

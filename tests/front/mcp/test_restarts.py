@@ -26,9 +26,10 @@ def kill(client: StdioClient) -> None:
     client.wait()
 
 
-def has_sightings(site: Site) -> bool:
+def has_sightings(site: Site, name: str) -> bool:
     with closing(sqlite3.connect(site.state / "state.db")) as database:
-        return bool(database.execute("SELECT count(*) FROM sightings").fetchone()[0])
+        found = database.execute("SELECT count(*) FROM sightings WHERE path = ?", (name.encode(),))
+        return bool(found.fetchone()[0])
 
 
 def close(client: StdioClient) -> None:
@@ -140,12 +141,40 @@ def renewed(operation: Json, fresh: dict[str, str]) -> Json:
     return kept | {name: anchor for name, anchor in fresh.items() if name in operation}
 
 
+@requirement("session:store:at_once")
+@pytest.mark.parametrize("attempt", range(3))
+def test_an_anchor_shown_right_before_a_kill_never_changes_another_block(site: Site, attempt: int) -> None:
+    """The session knows both versions, the second one since a moment ago; then the first one comes back."""
+    names = {spelling: f"{spelling.replace(' ', '-')}-{attempt}.py" for spelling in SPELLINGS}
+    for spelling, name in names.items():
+        site.put(name, AFTER)
+        first = site.start()
+        anchors_of(first, name)
+        wait_until(lambda name=name: has_sightings(site, name))
+        site.put(name, BEFORE)
+        sent = operation_for(spelling, anchors_of(first, name))
+        kill(first)
+        site.put(name, AFTER)
+
+        with site.start() as second:
+            answer = second.call("edit", {"path": name, "operations": [sent]})
+            if answer.get("isError"):
+                assert site.get(name).decode() == AFTER
+                last = AFTER.splitlines().index("def handle_delete(request):") + 3
+                fresh = anchors_of(second, name)
+                by_field = {"hash": fresh[last], "start_hash": fresh[last - 1], "end_hash": fresh[last]}
+                retried = renewed(sent, by_field)
+                answer = second.call("edit", {"path": name, "operations": [retried]})
+            assert not answer.get("isError"), answer
+            assert site.get(name).decode() in RIGHT, (spelling, site.get(name))
+
+
 @requirement("session:stdio:died")
 def test_a_server_goes_on_after_one_that_was_killed(site: Site) -> None:
     read, edit = read_and_edit(site)
     first = site.start("--tools", "all")
     first.call("Read", read)
-    wait_until(lambda: has_sightings(site))  # they are written a moment after they are shown
+    wait_until(lambda: has_sightings(site, "a.txt"))  # they are written a moment after they are shown
     kill(first)
 
     with site.start("--tools", "all", client="another") as other:

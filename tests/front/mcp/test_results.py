@@ -170,6 +170,31 @@ def test_an_unknown_argument_is_ignored_with_a_warning(shared: Site, server: Std
     assert data_of(result)["data"]["warnings"] == ["Unknown argument `wait_for_previous` was ignored."]
 
 
+@requirement("outside:root:read")
+def test_reads_below_a_root_that_was_replaced_say_so(site: Site) -> None:
+    site.put("a.txt", "one\n")
+    calls: dict[str, Json] = {
+        "read_file": {"path": "a.txt"},
+        "list_directory": {"path": "."},
+        "search_files": {"query": "one"},
+        "glob": {"pattern": "*"},
+        "read_text_file": {"path": str(site.root / "a.txt")},
+        "Read": {"file_path": str(site.root / "a.txt")},
+        "Glob": {"pattern": "*"},
+        "Grep": {"pattern": "one"},
+    }
+    with site.start("--tools", "all", "--meta") as server:
+        before = [server.call(name, arguments) for name, arguments in calls.items()]
+        site.root.rename(site.root.with_name("moved"))
+        site.put("a.txt", "two\n")
+        after = [server.call(name, arguments) for name, arguments in calls.items()]
+
+    said = f"`{site.root}` is no longer the directory that was opened as the workspace"
+    assert not any(said in json.dumps(answer) for answer in before)
+    assert [name for name, answer in zip(calls, after, strict=True) if said not in text_of(answer)] == []
+    assert [name for name, answer in zip(calls, after, strict=True) if said not in json.dumps(answer["_meta"])] == []
+
+
 @requirement("host:text:escaped")
 def test_control_and_bidi_characters_in_names_and_diffs_are_escaped_and_the_file_has_them(
     shared: Site, server: StdioClient

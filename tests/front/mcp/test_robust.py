@@ -134,6 +134,9 @@ def test_requests_in_a_batch_or_of_a_wrong_shape_are_refused_one_by_one(server: 
         ("m2", b'{"params": ' + b'{"id": 4, "a":' * 100_000 + b"1" + b"}" * 100_000 + b', "id": "m2", "method": "x"}'),
         ("m3", b'{"method": "tools/call", "id": "m3", "params": {"name": "read_file", "arguments": {"path": "a'),
         ("m4", b'{"jsonrpc": "2.0", "id": "m4", "method": 5}'),
+        ("m6", b'{"jsonrpc": "2.0", "id": "m6"}'),
+        ("m7", b'{"jsonrpc": "2.0", "id": "m7", "params": {}}'),
+        ("m8", b'{"jsonrpc": "2.0", "method": "tools/call", "params": {{{, "id": "m8"}'),
         ("m5", b'{"jsonrpc": "2.0", "id": "m5", "method": "ping", "params": {"a": "' + b'\\"id\\": 3,' * 9 + b'", }}'),
     ],
 )

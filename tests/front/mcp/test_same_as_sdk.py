@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -21,15 +20,15 @@ from mcp_types import (
     RequestParams,
     SetLevelRequestParams,
     SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
 )
 from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
-from front.mcp.client import MODERN, Json, StdioClient, Version, surehold
-from front.mcp.conftest import make_site
-from front.mcp.site import Site
+from front.mcp.client import MODERN, Json, Version
 from front.mcp.traffic import CAPABILITIES, INFO, PARAMS, PREFIX, Traffic
+from front.mcp.twins import ERAS, Twins
 from spec.marks import requirement
 from surehold.front.mcp import json_rpc
 from surehold.front.mcp.request_shapes import HANDSHAKE_METHODS, STATELESS_METHODS
@@ -38,16 +37,6 @@ from surehold.front.mcp.sdk import stdio as sdk_stdio
 SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 MESSAGES = 20_000 if SOAK else 300
 LINES = 200_000 if SOAK else 3_000
-ERAS: tuple[Version, ...] = ("2025-11-25", "2026-07-28")
-RANDOM_PARTS = (
-    (re.compile(r"surehold://answer/[\w-]+"), "surehold://answer/X"),
-    (re.compile(r'"surehold/session": "[^"]*"'), '"surehold/session": "X"'),
-    (re.compile(r'"requestState": "[^"]*"'), '"requestState": "X"'),
-    (re.compile(r"Asked at [\d-]+ [\d:]+ UTC"), "Asked at TIME"),
-    (re.compile(r"\b01[0-9a-z]{24}\b"), "CHANGE"),
-    (re.compile(r"\bmcp-[0-9a-f]{32}\b"), "SESSION"),
-    (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)"), "TIME"),
-)
 MODELS: dict[str, type[BaseModel]] = {
     "ping": RequestParams,
     "server/discover": RequestParams,
@@ -55,6 +44,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "resources/read": ReadResourceRequestParams,
     "resources/subscribe": SubscribeRequestParams,
     "resources/unsubscribe": UnsubscribeRequestParams,
+    "subscriptions/listen": SubscriptionsListenRequestParams,
     "tools/call": CallToolRequestParams,
     "completion/complete": CompleteRequestParams,
     "initialize": InitializeRequestParams,
@@ -67,42 +57,6 @@ ENVELOPE: Json = {
     f"{PREFIX}clientCapabilities": CAPABILITIES,
     f"{PREFIX}clientInfo": INFO,
 }
-
-
-class Twins:
-    """The same workspace twice, served by our own loop and by the SDK."""
-
-    def __init__(self, folder: Path, version: Version, *, capabilities: Json | None = None) -> None:
-        self.sites = dict[str, Site]()
-        self.version: Version = version
-        self._capabilities = capabilities
-        self.clients = dict[str, StdioClient]()
-        for name in ("own", "sdk"):
-            (folder / name).mkdir()
-            site = self.sites[name] = make_site(folder / name)
-            for file, text in (("a.txt", "alpha\nbeta\n"), ("b.txt", "b\n"), ("sub/c.txt", "beta\n")):
-                os.utime(site.put(file, text), (1_700_000_000, 1_700_000_000))
-            os.utime(site.root / "sub", (1_700_000_000, 1_700_000_000))
-
-    def start(self, *flags: str, handshake: bool = True) -> None:
-        for name, site in self.sites.items():
-            self.clients[name] = StdioClient(
-                surehold("mcp", site.root, "--state-dir", site.state, *flags),
-                version=self.version,
-                capabilities=self._capabilities,
-                environment={"SUREHOLD_STDIO": name},
-                handshake=handshake,
-            )
-
-    def close(self) -> list[int]:
-        return [client.close() for client in self.clients.values()]
-
-    def plain(self, name: str, message: Any) -> Any:
-        """Return a message without what differs by chance or by place."""
-        text = json.dumps(message, sort_keys=True).replace(str(self.sites[name].root).lstrip("/"), "ROOT")
-        for pattern, instead in RANDOM_PARTS:
-            text = pattern.sub(instead, text)
-        return json.loads(text)
 
 
 @pytest.fixture
@@ -124,7 +78,7 @@ def test_generated_messages_are_answered_alike(twins: Twins) -> None:
         answers = list[Any]()
         for sent, (name, client) in zip(pair, twins.clients.items(), strict=True):
             client.send_line(sent.line)
-            answers.append([twins.plain(name, client.raw_answer(each)) for each in sent.expects])
+            answers.append([twins.plain(name, client.reaction_to(each)) for each in sent.expects])
         assert answers[0] == answers[1], pair[0].line
 
     last = [client.raw_answer(client.start("tools/list")) for client in twins.clients.values()]

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from front.mcp.client import StdioClient
 from front.mcp.site import Site
 from spec.marks import requirement
-from surehold import Session, Workspace
+from surehold import Workspace
 from surehold.errors import InvalidArgument
 from surehold.front.mcp.sessions import Caller, SessionRegistry, session_id
 from surehold.stores.base import LedgerQuery
+
+if TYPE_CHECKING:
+    from surehold.workspace.session import Session
 
 
 def sessions_of(site: Site) -> dict[str, tuple[str, str]]:

@@ -49,6 +49,14 @@ PARAMS: dict[str, Json] = {
     "resources/read": {"uri": "surehold://log", "inputResponses": REPLIES},
     "resources/subscribe": {"uri": "surehold://log"},
     "resources/unsubscribe": {"uri": "surehold://log"},
+    "subscriptions/listen": {
+        "notifications": {
+            "resourceSubscriptions": ["surehold://log"],
+            "toolsListChanged": True,
+            "promptsListChanged": False,
+            "resourcesListChanged": True,
+        }
+    },
     "tools/list": {"cursor": "c"},
     "tools/call": {"name": "read_file", "arguments": {"path": "a.txt"}, "task": {"ttl": 5}, "inputResponses": REPLIES},
     "completion/complete": {

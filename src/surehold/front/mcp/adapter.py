@@ -34,8 +34,8 @@ from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_sur
 from surehold.text.measure import TextRoom
 from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
 from surehold.tools.listing import ListedTool
-from surehold.workspace.current_server import CurrentServer
 from surehold.workspace.proposal import ChangeRecord
+from surehold.workspace.session import CurrentServer
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class Adapter:
         self._answers = SavedAnswers(workspace if shares_answers else None)
         self.approvals = ApprovalQueue(
             seconds=self.options.ask_seconds,
-            note_unanswered=lambda request, error: workspace.record_unanswered(request.files, request.call, error),
+            note_unanswered=workspace.record_unanswered,
+            board=workspace.questions,
+            outlives_us=process is None,
         )
         self._router = ApprovalRouter(self.approvals, has_page=has_page)
         self.command_post = CommandDesk(self._router, workspace.runs_dir, has_page=has_page)
@@ -127,6 +129,8 @@ class Adapter:
             shown_handle = owner.handle if caller.era == "stateless" else ""
             approver = self._router.approver_for(owner, caller, name, asked, one_change=tool.is_one_change(given))
             session = owner.session.with_call_id(caller.call_id)
+            if caller.idempotency_key and not tool.hints.read_only:
+                given.setdefault("idempotencyKey", caller.idempotency_key)
             session_name = session.id
             session = session.with_approver(approver) if approver else session
             context = CallContext(
@@ -255,8 +259,8 @@ def _run_tool(
             return tool.record_refusal(context, arguments, lone_surrogate_error())
     try:
         answer = tool.call(context, arguments)
-        failure = (answer.bug or answer.error) if record.change_ids else None
-        return answer_after_bug(tool, failure, record, "mcp") if failure else answer
+        failure = answer.bug or answer.error
+        return answer_after_bug(tool, failure, record, "mcp") if failure and record.change_ids else answer
     except InputRequired:
         raise
     except Exception as error:  # noqa: BLE001 - the host must get an answer

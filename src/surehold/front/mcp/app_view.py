@@ -17,8 +17,9 @@ from surehold.errors import InvalidArgument, NotFound, PermissionDenied, Surehol
 from surehold.front.mcp.protocol import VIEW_TYPE
 from surehold.front.mcp.resources import ResourceProvider
 from surehold.front.mcp.sessions import Caller
-from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
+from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.change_text import unseen_lines
+from surehold.front.shared.pending_approval import PendingApproval, approval_for
 from surehold.front.shared.person import person_name
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.diff_rows import classify_rows
@@ -92,7 +93,7 @@ class AppView(ResourceProvider):
         return {"questions": [_question_data(one) for one in self._questions_of(caller)]}
 
     def _questions_of(self, caller: Caller) -> list[PendingApproval]:
-        return [one for one in self._questions.list_open() if one.request.call.agent == caller.client]
+        return [one for one in self._questions.list_own() if one.request.call.agent == caller.client]
 
     def _decide(self, given: Json, caller: Caller) -> Json:
         question = next((one for one in self._questions_of(caller) if one.id == given.get("question")), None)

@@ -26,9 +26,9 @@ from surehold.errors import PermissionRequired
 from surehold.front.mcp.protocol import CONNECTION_CLOSED, INVALID_PARAMS, RpcError
 from surehold.front.mcp.request_shapes import is_elicitation_result
 from surehold.front.mcp.sessions import Caller, CallerSession, ElicitationReply, RoundInput, ShowForm
-from surehold.front.shared.approval_queue import (
-    ANSWER_SECONDS,
-    ApprovalQueue,
+from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue
+from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
+from surehold.front.shared.pending_approval import (
     Decision,
     PendingApproval,
     approval_for,
@@ -36,7 +36,6 @@ from surehold.front.shared.approval_queue import (
     client_gone_error,
     duration_text,
 )
-from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
 from surehold.front.shared.person import person_name
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text, preview_text
@@ -85,7 +84,7 @@ class ApprovalRouter:
     def take_earlier_question(self, tool: str, caller: Caller) -> PendingApproval | None:
         if caller.round is None or not caller.round.state:
             return None
-        asked = self._queue.take_parked(caller.round.state)
+        asked = self._queue.parked.take(caller.round.state)
         if asked is None or asked.tool != tool:
             raise RpcError(INVALID_PARAMS, "No question is open under this requestState; call again without it.")
         return asked
@@ -147,7 +146,7 @@ class ApprovalRouter:
         if form.unseen:
             raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
         if not answered:
-            state = self._queue.park(request, tool=tool, handle=handle)
+            state = self._queue.parked.park(request, tool=tool, handle=handle)
             raise InputRequired(form.as_params(seconds=self._queue.seconds), state)
         asked, reply = answered.pop()
         asked.check_same_change(request)

@@ -217,12 +217,14 @@ class ClientConnection:
     def _finish(self, call: RunningCall, reply: Json | None) -> None:
         key = same_id(call.id)
         with self._changed:
-            if self._calls.get(key) is call:
-                del self._calls[key]
             is_wanted = not call.is_silent
-            self._changed.notify_all()
+            call.is_silent = True  # no one else answers it
         if is_wanted and reply is not None:
             self._send(reply)
+        with self._changed:  # only now: whoever waits for the last call may end the server at once
+            if self._calls.get(key) is call:
+                del self._calls[key]
+            self._changed.notify_all()
 
     # The end.
     def finish_calls(self, seconds: float, *, has_reader: Callable[[], bool]) -> None:

@@ -161,12 +161,29 @@ def error_replies(line: bytes) -> tuple[Json, ...]:
         found = json.loads(line, parse_int=_parse_number)
     except (ValueError, RecursionError):
         found = _outermost_members(line)
+        if "id" not in found and "method" in found:
+            found |= _last_member(line)
     batch = isinstance(found, list)
     why = "Send one message per line; batches are not served." if batch else "This is not a JSON-RPC 2.0 request."
     requests = cast("list[Any]", found) if batch else [found]
     objects = [cast("Json", one) for one in requests if isinstance(one, dict)]
-    ids = [one["id"] for one in objects if "method" in one and _is_id(one.get("id"))]
+    ids = [one["id"] for one in objects if _may_wait(one)]
     return tuple(error_reply(each, INVALID_REQUEST, why) for each in ids)
+
+
+def _may_wait(found: Json) -> bool:
+    """Tell whether a client may wait for the answer: what has an id and is not an answer itself."""
+    is_message = found.get("jsonrpc") == "2.0" and not found.keys() & {"result", "error"}
+    return _is_id(found.get("id")) and ("method" in found or is_message)
+
+
+def _last_member(line: bytes) -> Json:
+    """Return the id at the end of an object that cannot be parsed, if its only one is there."""
+    tokens: list[bytes] = _TOKEN.findall(line)
+    with suppress(ValueError):
+        if tokens.count(b'"id"') == 1 and tokens[-4:-2] == [b'"id"', b":"] and tokens[-1] == b"}":
+            return {"id": json.loads(tokens[-2], parse_int=_parse_number)}
+    return {}
 
 
 def _outermost_members(line: bytes) -> Json:

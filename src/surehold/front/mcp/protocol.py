@@ -29,6 +29,7 @@ RESULT_KEY = "surehold/result"
 """Where the data for programs is, and the experimental capability of a client that asks for it."""
 SESSION_KEY = "surehold/session"
 CALL_ID_KEY = "claudecode/toolUseId"
+IDEMPOTENCY_KEY = "surehold/idempotency_key"
 """How the one host that sends it spells the id of a tool call."""
 REPAIRED_KEY = "surehold/mended"
 
@@ -89,7 +90,6 @@ class ClientFacts:
     """What a client says about itself: with the handshake, or with each request."""
 
     name: str = ""
-    version: str = ""
     can_elicit: bool = False
     """It shows forms to a person; one that names no mode means forms."""
     wants_data: bool = False
@@ -99,12 +99,12 @@ class ClientFacts:
     @classmethod
     def from_sent(cls, info: Any, capabilities: Any) -> "ClientFacts":
         known = cast("Json", capabilities) if is_capabilities(capabilities) else None
-        named = cast("Json", info) if known is not None and is_client_info(info) else {"name": "", "version": ""}
+        named = cast("Json", info) if known is not None and is_client_info(info) else {"name": ""}
         elicitation = (known or {}).get("elicitation")
         can_elicit = elicitation is not None and (elicitation.get("form") is not None or elicitation.get("url") is None)
         wants_data = RESULT_KEY in ((known or {}).get("experimental") or {})
         shows_views = announces_views((known or {}).get("extensions"))
-        return cls(named["name"], named["version"], can_elicit, wants_data, shows_views)
+        return cls(named["name"], can_elicit, wants_data, shows_views)
 
 
 def announces_views(extensions: Any) -> bool:

@@ -13,16 +13,19 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+from contextlib import suppress
+from itertools import islice
+from urllib.parse import parse_qsl, quote_from_bytes, unquote_to_bytes, urlsplit
 
 from surehold.disk.base import Target
-from surehold.errors import FileTooLarge, NotAFile, NotFound
+from surehold.errors import FileTooLarge, InvalidArgument, NotAFile, NotFound, SureholdError
 from surehold.front.shared.ledger_json import entry_summary
 from surehold.search.query import ListedEntry
 from surehold.stores.base import Entry, LedgerQuery
 from surehold.text.escape import escape_lines
 from surehold.text.measure import TextRoom
 from surehold.tools.call import Json
+from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.workspace import Workspace
 
 _FROM = "?from="
@@ -230,6 +233,7 @@ def _file_entry(root: str, one: ListedEntry) -> Json:
 
 LOG_URI = "surehold://log"
 _NEWEST_ENTRIES = 100
+_SELECTORS = ("session", "agent", "turn", "since", "until", "path")
 _LOG_LISTING: Json = {
     "uri": LOG_URI,
     "name": "log",
@@ -248,11 +252,28 @@ class LedgerResources(ResourceProvider):
     def list_page(self, after: str) -> tuple[Sequence[Json], str]:  # noqa: ARG002 - there is one page
         return [_LOG_LISTING], ""
 
+    def list_templates(self) -> Sequence[Json]:
+        return [
+            {
+                "uriTemplate": f"{LOG_URI}{{?{','.join(_SELECTORS)}}}",
+                "name": "selected log",
+                "title": "What happened here, selected",
+                "description": f"The newest {_NEWEST_ENTRIES} entries that selectors name, which are those of the command "
+                "line: `session` and `turn` (an id, or `last`), `agent` (the beginning of a name), `since` and `until` "
+                "(2026-11-17T10:00, 10:00, 2h, yesterday), `path` (a file or directory).",
+                "mimeType": "application/json",
+            }
+        ]
+
     def read_resource(self, uri: str) -> Sequence[Json] | None:
-        if uri != LOG_URI:
+        base, _, query = uri.partition("?")
+        if base != LOG_URI:
             return None
-        newest = self._workspace.history.log(LedgerQuery(limit=_NEWEST_ENTRIES))
-        rows = [entry_summary(entry) for entry in newest if self._may_show(entry)]
+        words = _read_selectors(query)
+        history = self._workspace.history
+        outside = not (words.session or words.agent or words.turn or words.since or words.until)
+        found = history.iterate(history.select(words), ok_only=False, outside=outside)
+        rows = [entry_summary(entry) for entry in islice(found, _NEWEST_ENTRIES) if self._may_show(entry)]
         return [{"uri": uri, "mimeType": "application/json", "text": json.dumps({"entries": rows}, indent=1)}]
 
     def _may_show(self, entry: Entry) -> bool:
@@ -260,9 +281,23 @@ class LedgerResources(ResourceProvider):
         return all(self._workspace.may_show_recorded(key) for key in keys)
 
     def content_mark(self, uri: str) -> str | None:
-        if uri != LOG_URI:
+        if uri.partition("?")[0] != LOG_URI:
             return None
         return str(next((entry.seq for entry in self._workspace.history.log(LedgerQuery(limit=1))), 0))
+
+
+def _read_selectors(query: str) -> Selectors:
+    """Return the selectors of an address; a name that is none of theirs is refused."""
+    found = dict[str, list[str]]()
+    for name, value in parse_qsl(query, errors="surrogateescape"):
+        found.setdefault(name, []).append(value)
+    if unknown := next((name for name in found if name not in _SELECTORS), ""):
+        action = f"Use {', '.join(f'`{name}`' for name in _SELECTORS)}."
+        raise InvalidArgument(f"`{unknown[:80]}` is not a selector.", reason="unknown_selector", action=action)
+    if several := next((name for name in found if name != "path" and len(found[name]) > 1), ""):
+        raise InvalidArgument(f"`{several}` is given more than once.", reason="selector_twice")
+    words = {name: values[0] for name, values in found.items() if name != "path"}
+    return Selectors(**words, paths=tuple(found.get("path", ())))
 
 
 _ANSWER_URI_PREFIX = "surehold://answer/"
@@ -284,7 +319,8 @@ class SavedAnswers(ResourceProvider):
         if self._shared is not None:
             # The random word makes the name of the bytes one that cannot be guessed.
             mark = f"{_SHARED_MARK} {secrets.token_urlsafe(12)} {mime_type}\n"
-            return _ANSWER_URI_PREFIX + self._shared.keep_bytes((mark + text).encode("utf-8", "surrogatepass"))
+            with suppress(SureholdError):  # what cannot be shared now is kept here
+                return _ANSWER_URI_PREFIX + self._shared.keep_bytes((mark + text).encode("utf-8", "surrogatepass"))
         uri = _ANSWER_URI_PREFIX + secrets.token_urlsafe(12)
         with self._lock:
             self._kept[uri] = (text, mime_type)

@@ -39,17 +39,21 @@ class ResultOptions:
 def tool_result(tool: ListedTool, answer: Answer, *, options: ResultOptions) -> Json:
     budget = options.budget
     text = ensure_utf8(answer.text) if tool.hints.read_only else escape_lines(answer.text)
-    encoded = encode_json(answer.data)
-    plain = encoded.isascii() and "\x7f" not in encoded  # then there is nothing to escape
-    structured: Json | None = None
+    plain, structured = False, None
+    if tool.output_schema is not None or options.with_data:
+        encoded = encode_json(answer.data)
+        plain = encoded.isascii() and "\x7f" not in encoded  # then there is nothing to escape
     if tool.output_schema is not None:
         same = answer.structured is None or answer.structured is answer.data
         data = answer.data if plain and same else escape_data(answer.structured or answer.data)
         text, structured = _fit_both(text, data, options)
-    else:
+    elif not budget.delivers(text):
         text = cut_text_to_fit(text, TextRoom(size=budget.answer, measure=budget.size_of), options.keep)
     content: list[Json] = [{"type": "text", "text": text}] if text or not answer.content else []
-    result: Json = {"content": [*content, *ensure_utf8(answer.content)], "isError": not answer.ok}
+    result: Json = {
+        "content": [*content, *ensure_utf8(answer.content)] if answer.content else content,
+        "isError": not answer.ok,
+    }
     if structured is not None:
         result["structuredContent"] = structured
     meta: Json = {}

@@ -21,11 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
-from surehold.front.mcp.protocol import CALL_ID_KEY, REPAIRED_KEY, SESSION_KEY, Era
+from surehold.front.mcp.protocol import CALL_ID_KEY, IDEMPOTENCY_KEY, REPAIRED_KEY, SESSION_KEY, Era
 from surehold.tools.call import Json, ProgressListener, ignore_progress
 from surehold.workspace.access.permission import Approval
-from surehold.workspace.current_server import CurrentServer
-from surehold.workspace.session import Session
+from surehold.workspace.session import CurrentServer, Session
 from surehold.workspace.workspace import Workspace
 
 
@@ -54,7 +53,6 @@ class Caller:
 
     client: str = ""
     """What the host calls itself."""
-    client_version: str = ""
     era: Era = "handshake"
     connection: str = ""
     """A secret that identifies the connection: the process over stdio, the MCP session id over HTTP."""
@@ -64,6 +62,8 @@ class Caller:
     """The session that the request names in its `_meta`."""
     call_id: str = ""
     """What the host calls the tool call, if it says so."""
+    idempotency_key: str = ""
+    """Under which the call is made once, however often it comes."""
     repaired: bool = False
     """The transport replaced lone surrogates in the request."""
     progress: ProgressListener = ignore_progress
@@ -87,6 +87,7 @@ def facts_in_meta(meta: Mapping[str, Any]) -> Json:
     return {
         "handle": str(meta.get(SESSION_KEY) or ""),
         "call_id": str(meta.get(CALL_ID_KEY) or ""),
+        "idempotency_key": str(meta.get(IDEMPOTENCY_KEY) or ""),
         "repaired": bool(meta.get(REPAIRED_KEY)),
     }
 

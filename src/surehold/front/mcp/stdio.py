@@ -10,7 +10,6 @@
 """
 
 import os
-import queue
 import select
 import signal
 import threading
@@ -19,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from surehold.disk.side_threads import WorkerThreads
 from surehold.front.mcp.connection import ClientConnection
 from surehold.front.mcp.json_rpc import encode_message, parse_line
 from surehold.front.shared.stdio_lines import LineSplitter, OutgoingEnd, StdioDescriptors, read_chunk, write_all
@@ -46,7 +46,7 @@ def serve_stdio(catalog: "ServerCatalog", open_adapter: "Callable[[], Adapter]",
     ending = EndingBell()
     sender = LineSender(OutgoingEnd(pipes.outgoing), when_gone=ending.ring)
     connection = ClientConnection(
-        catalog, open_adapter, send=sender.send_message, start=WorkerThreads().start, when_lost=ending.ring
+        catalog, open_adapter, send=sender.send_message, start=WorkerThreads(_MAX_THREADS).start, when_lost=ending.ring
     )
     try:
         _read_until_end(pipes.incoming, connection, sender, ending)
@@ -174,32 +174,3 @@ class LineSender:
         except OSError:  # the client has left
             self._is_gone = True
         return not self._is_gone
-
-
-class WorkerThreads:
-    """Does things at once in other threads; the program ends without waiting for them."""
-
-    def __init__(self, limit: int = _MAX_THREADS) -> None:
-        self._limit = limit
-        self._work = queue.SimpleQueue[Callable[[], None]]()
-        self._lock = threading.Lock()
-        self._threads = 0
-        self._idle = 0
-        """Threads without work; negative while work waits for a thread."""
-
-    def start(self, work: Callable[[], None]) -> None:
-        with self._lock:
-            self._idle -= 1
-            is_short = self._idle < 0 and self._threads < self._limit
-            if is_short:
-                self._threads += 1
-                self._idle += 1
-        self._work.put(work)
-        if is_short:
-            threading.Thread(target=self._run, name=f"call-{self._threads}", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            self._work.get()()
-            with self._lock:
-                self._idle += 1

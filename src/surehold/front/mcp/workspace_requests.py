@@ -104,7 +104,6 @@ class WorkspaceRequests:
     def _caller(self, handling: Handling, **extra: Any) -> Caller:
         return Caller(
             client=handling.facts.name,
-            client_version=handling.facts.version,
             era=handling.era,
             connection=self._own,
             who=self._who,
@@ -219,7 +218,8 @@ class WorkspaceRequests:
     def stop_listening(self, key: RequestId, call: RunningCall | None) -> None:
         """Forget what a request listens to that the client took back; `call` is given while it is being answered."""
         with self._changed:
-            listener = call or self._listeners.pop(key, None)
+            listening = self._listeners.pop(key, None)
+            listener = call or listening
             if listener is None:
                 return
             listener.is_stopped = listener.is_silent = True

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from surehold.front.shared.approval_queue import client_gone_error
+from surehold.front.shared.pending_approval import client_gone_error
 from surehold.front.shared.stdio_lines import OutgoingEnd, read_lines, write_all
 from surehold.workspace.access.permission import Approval
 

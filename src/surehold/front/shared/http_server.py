@@ -24,6 +24,7 @@ from typing import Any, Literal, cast
 import h11
 import uvicorn
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -92,7 +93,7 @@ class LimitedConnection(H11Protocol):
         super().__init__(*args, **options)
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
-        self._in_body = False
+        self.is_in_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -120,7 +121,7 @@ class LimitedConnection(H11Protocol):
 
     def _await_request(self) -> None:
         self._stop_waiting()
-        self._in_body = False
+        self.is_in_body = False
         self._limits.waiting[self] = None
         self._timer = self.loop.call_later(_HEAD_SECONDS, self.drop)
 
@@ -133,9 +134,9 @@ class LimitedConnection(H11Protocol):
     def _note_progress(self) -> None:
         cycle = cast("RequestResponseCycle | None", self.cycle)
         answered = cycle is None or cycle.response_complete
-        if self.conn.their_state is h11.SEND_BODY and not answered and not self._in_body and self._timer is not None:
+        if self.conn.their_state is h11.SEND_BODY and not answered and not self.is_in_body and self._timer is not None:
             self._timer.cancel()
-            self._timer, self._in_body = self.loop.call_later(_BODY_SECONDS, self.drop), True
+            self._timer, self.is_in_body = self.loop.call_later(_BODY_SECONDS, self.drop), True
         elif self.conn.their_state not in {h11.IDLE, h11.SEND_BODY} and not answered:
             self._stop_waiting()
 
@@ -183,11 +184,12 @@ def make_http_server(
     app: ASGIApp, *, lifespan: Literal["on", "off"] = "off", certificate: CertificateFiles | None = None
 ) -> uvicorn.Server:
     """Return a server of an application, with our limits; it leaves signals alone. With a certificate it speaks TLS."""
-    logging.getLogger("uvicorn.error").addFilter(_is_real_error)
     repeats = RepeatFilter()
-    for name in ("uvicorn.error", "asyncio", "mcp"):
+    for name in ("uvicorn.error", "mcp.server.streamable_http", "asyncio", "mcp"):
+        logging.getLogger(name).addFilter(_is_real_error)
         logging.getLogger(name).addFilter(repeats)
-    protocol: Any = partial(LimitedConnection, limits=ConnectionLimits())
+    limits = ConnectionLimits()
+    protocol: Any = partial(LimitedConnection, limits=limits)
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -202,18 +204,27 @@ def make_http_server(
         ssl_certfile=certificate.certificate if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )
-    return _SignalFreeServer(config)
+    return _LimitedServer(config, limits)
 
 
 def _is_real_error(record: logging.LogRecord) -> bool:
-    """Tell real trouble from streams that are still open when the server ends."""
+    """Tell real trouble from requests that end halfway, and from streams that are still open when the server ends."""
     kind = record.exc_info[0] if record.exc_info else None
-    cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+    cancelled = kind is not None and issubclass(kind, (asyncio.CancelledError, ClientDisconnect))
     return not cancelled and not record.getMessage().startswith("Cancel ")
 
 
-class _SignalFreeServer(uvicorn.Server):
-    """Leaves signals to us, so that the exit code is ours too."""
+class _LimitedServer(uvicorn.Server):
+    """Leaves signals to us, so that the exit code is ours too, and ends without waiting for half requests."""
+
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
+        super().__init__(config)
+        self._limits = limits
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for connection in [one for one in self._limits.waiting if one.is_in_body]:
+            connection.drop()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

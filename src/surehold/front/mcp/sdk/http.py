@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from surehold.front.mcp.sdk.direct_reads import SESSION_HEADER, DirectReads
 from surehold.front.mcp.sdk.operations import ServerOperations
 from surehold.front.mcp.sdk.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
 from surehold.front.shared.http_server import SameSiteCheck, make_http_server
@@ -96,7 +97,7 @@ class SessionLimit:
         if scope["type"] != "http" or str(scope["path"]).rstrip("/") != self._path:
             await self._app(scope, receive, send)
             return
-        name = Headers(scope=scope).get(_SESSION_HEADER, "")
+        name = Headers(scope=scope).get(SESSION_HEADER, "")
         if name not in self._idle and name not in self._busy:
             await self._pass_on(scope, receive, send)
             return
@@ -122,7 +123,7 @@ class SessionLimit:
 
         async def note_session(message: Message) -> None:
             accepted = message["type"] == "http.response.start" and message["status"] < HTTPStatus.BAD_REQUEST
-            if accepted and (opened := Headers(scope=message).get(_SESSION_HEADER)):
+            if accepted and (opened := Headers(scope=message).get(SESSION_HEADER)):
                 self._note_idle(opened)
             await send(message)
 
@@ -142,12 +143,11 @@ class SessionLimit:
         async def send_nowhere(_: Message) -> None:
             pass
 
-        headers = [(_SESSION_HEADER.encode(), name.encode("latin-1"))]
+        headers = [(SESSION_HEADER.encode(), name.encode("latin-1"))]
         await self._app({**scope, "method": "DELETE", "headers": headers}, receive_nothing, send_nowhere)
 
 
 MCP_PATH = "/mcp"
-_SESSION_HEADER = "mcp-session-id"
 _MAX_REQUEST_BYTES = 64 << 20
 _WELCOME_TEXT = """Surehold: file tools for AI agents that never lose an edit.
 
@@ -167,6 +167,8 @@ def make_app(
         host="",  # our own checks guard everything, not only this path
         custom_starlette_routes=[*(routes or [Route("/", _welcome_page)])],
     )
+    idle_seconds = settings.session_hours * 3600
+    app = DirectReads(app, bound, path=MCP_PATH, most=2 * settings.max_sessions, idle_seconds=idle_seconds)
     app = SessionLimit(
         app,
         path=MCP_PATH,
@@ -217,7 +219,7 @@ async def _serve_app(
         await ending.asked.wait()
         bound.approvals.close()
         if operations is not None and not ending.code:  # a person at the keyboard does not wait
-            await operations.drain(patience)
+            await operations.drain(patience, bound.calls)
         bound.listening.close()
         server.should_exit = True
 

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from surehold import __version__
 from surehold.errors import SureholdError
 from surehold.front.mcp.adapter import FinishedCall
+from surehold.front.mcp.sdk.call_threads import CallThreads
 from surehold.front.mcp.sdk.workers import WorkerPlace, WorkerRouter, add_up, ask_others
 from surehold.workspace.workspace import Workspace
 
@@ -31,7 +32,9 @@ _BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.
 _LOST_LEASE = "intent_gone"
 _OWN_METRICS = "/metrics/worker"
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_STATE_SECONDS = 5.0
+_STATE_SECONDS = 2.0
+_LOOK_SECONDS = 0.1
+_LOOKS_WITHOUT_CALLS = 10
 _calls_log = logging.getLogger("surehold.calls")
 
 
@@ -169,13 +172,19 @@ class ServerOperations:
 
         return answer
 
-    async def drain(self, seconds: float) -> None:
-        """Take no more calls, and wait for those that run, within some seconds."""
+    async def drain(self, seconds: float, calls: CallThreads) -> None:
+        """Take no more calls, and wait for those that run, within some seconds.
+
+        A request without a call, such as a half one, is not waited for; what other workers do for us cannot be told.
+        """
         self.is_draining = True
         self._all_answered = anyio.Event()
-        if self._running:
-            with anyio.move_on_after(seconds):
-                await self._all_answered.wait()
+        looks_left = _LOOKS_WITHOUT_CALLS
+        with anyio.move_on_after(seconds):
+            while self._running and looks_left:
+                with anyio.move_on_after(_LOOK_SECONDS):
+                    await self._all_answered.wait()
+                looks_left = _LOOKS_WITHOUT_CALLS if calls.under_way or self.place else looks_left - 1
 
     async def _pass_call(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         if self.is_draining:

@@ -31,8 +31,9 @@ from surehold.front.mcp.protocol import CACHE_POLICIES, RESULT_KEY, RpcError, an
 from surehold.front.mcp.resources import ResourceWatcher
 from surehold.front.mcp.sdk.call_threads import CallThreads, Send, Work
 from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, ShowForm, facts_in_meta, new_handle
-from surehold.front.shared.approval_queue import ApprovalQueue, client_gone_error
+from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.event_loop import run_on_loop
+from surehold.front.shared.pending_approval import client_gone_error
 from surehold.front.shared.person import person_name
 from surehold.tools.call import Json, ProgressListener
 from surehold.workspace.access.permission import Approval
@@ -134,9 +135,12 @@ class BoundServer:
     """A server of the SDK, and what its transports need to end it well."""
 
     server: Server[Any]
+    adapter: Adapter
     calls: CallThreads
     approvals: ApprovalQueue
     listening: ListenHandler
+    is_listening: Callable[[], bool]
+    """Tells whether a stream of `subscriptions/listen` has not ended yet."""
     forget_client: Callable[[str], None]
     """Ends the subscriptions of a connection whose client is gone."""
 
@@ -152,6 +156,7 @@ class _ServerBinding:
         self._own = new_handle()
         self._bus = InMemorySubscriptionBus()
         self._listening = ListenHandler(self._bus)
+        self._streams = 0
         self._watch = ResourceWatcher(adapter.resource_mark, self._notify_from_thread)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._subscribed = OrderedDict[tuple[str, str], ServerSession]()
@@ -185,9 +190,11 @@ class _ServerBinding:
         )
         return BoundServer(
             server=server,
+            adapter=adapter,
             calls=self._calls,
             approvals=adapter.approvals,
             listening=self._listening,
+            is_listening=lambda: self._streams > 0,
             forget_client=self._end_subscriptions,
         )
 
@@ -244,6 +251,7 @@ class _ServerBinding:
         self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         watched = list[str]()
+        self._streams += 1
         try:
             for uri in params.notifications.resource_subscriptions or ():
                 await anyio.to_thread.run_sync(self._watch.add_uri, uri)
@@ -252,6 +260,7 @@ class _ServerBinding:
         finally:
             for uri in watched:
                 self._watch.drop_uri(uri)
+            self._streams -= 1
 
     def _notify_from_thread(self, uri: str) -> None:
         loop = self._loop
@@ -283,7 +292,6 @@ class _ServerBinding:
         name = client.name if client else ""
         return Caller(
             client=name,
-            client_version=client.version if client else "",
             era="stateless" if stateless else "handshake",
             connection=self._own if web is None else "" if stateless else web.headers.get("mcp-session-id", ""),
             principal=web.scope.get(PRINCIPAL_KEY, "") if web is not None else "",

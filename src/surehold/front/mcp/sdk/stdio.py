@@ -97,6 +97,9 @@ async def _finish_calls(lines: StdioLines, bound: BoundServer) -> None:
     while bound.calls.under_way and lines.has_reader and (bound.calls.is_changing or anyio.current_time() < end):  # noqa: ASYNC110 - three things to wait for
         await anyio.sleep(_SETTLE_SECONDS)
     bound.listening.close()
+    end = anyio.current_time() + _GRACE_SECONDS
+    while bound.is_listening() and lines.has_reader and anyio.current_time() < end:  # noqa: ASYNC110 - three things to wait for
+        await anyio.sleep(_SETTLE_SECONDS)
     await anyio.sleep(_SETTLE_SECONDS)
 
 

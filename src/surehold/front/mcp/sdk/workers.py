@@ -104,7 +104,7 @@ class _WorkerWatch:
                 self._workers[pid] = (index, time.monotonic())
                 return
             for number in ours:
-                signal.signal(number, _exit_in_order)
+                signal.signal(number, _end_at_once)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
         code = 1
@@ -124,8 +124,9 @@ class _WorkerWatch:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _exit_in_order(_number: int, _frame: object) -> None:
-    sys.exit(0)
+def _end_at_once(_number: int, _frame: object) -> None:
+    """End a worker that is still starting and has served no one: an exception could get lost on its way out."""
+    os._exit(0)
 
 
 class WorkerRouter:
