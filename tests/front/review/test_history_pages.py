@@ -12,7 +12,7 @@ from front.review.browser import WAIT_MILLISECONDS, needs_browser
 from front.review.test_page import cookie_of, sign_in
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
-from surehold.front.review.diff_markup import find_difference, number_rows, render_diff
+from surehold.front.review.diff_markup import PageRoom, find_difference, number_rows, render_diff
 from surehold.library.session import AgentSession
 
 pytestmark = needs_browser
@@ -179,6 +179,31 @@ def test_news_come_by_themselves_and_leave_scroll_and_focus_alone(
     assert abs(page.evaluate(place) - before) < 2
 
 
+@requirement("history:page:live")
+def test_the_row_that_is_read_stays_when_news_push_it_off_the_list(
+    agent: AgentSession, server: HttpServer, page: Page
+) -> None:
+    for number in range(60):
+        agent.create_file(f"old-{number}.txt", "x\n")
+    sign_in(page, server)
+    link = page.locator("#change-rows a").last
+    link.focus()
+    link.scroll_into_view_if_needed()
+    shown, rows = page.evaluate("document.activeElement.textContent"), page.locator("#change-rows tr").count()
+    place = "document.activeElement.getBoundingClientRect().top"
+    before = page.evaluate(place)
+    for number in range(3):
+        agent.create_file(f"new-{number}.txt", "x\n")
+        expect(page.locator("#change-rows")).to_contain_text(f"new-{number}.txt")
+    assert page.evaluate("document.activeElement.textContent") == shown
+    assert abs(page.evaluate(place) - before) < 2
+
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    agent.create_file("new-3.txt", "x\n")
+    expect(page.locator("#change-rows")).to_contain_text("new-3.txt")
+    expect(page.locator("#change-rows tr")).to_have_count(rows)
+
+
 @requirement("history:page:keys")
 def test_keys_go_from_card_to_card_and_to_their_buttons(agent: AgentSession, server: HttpServer, page: Page) -> None:
     del agent
@@ -232,11 +257,11 @@ def test_a_long_diff_is_shown_in_parts(tmp_path: Path) -> None:
     del tmp_path
     diff = "--- a\n+++ a\n@@ -0,0 +1,50000 @@\n" + "+x\n" * 50_000
 
-    first = render_diff(diff, more="/there?first=")
+    first = render_diff(diff, more="/there?first=", room=PageRoom(rows=2000))
     assert len(re.findall('class="added"', first)) == 1997
     assert '<a href="/there?first=2000">Go on</a>' in first
     assert "48,003 more rows" in first
-    assert 'data-new="1998"' in render_diff(diff, first=2000, more="/there?first=")
+    assert 'data-new="1998"' in render_diff(diff, first=2000, more="/there?first=", room=PageRoom())
 
 
 def test_words_are_marked_between_what_is_common() -> None:

@@ -250,15 +250,19 @@ def test_reading_goes_on_while_many_questions_wait(site: Site, server: HttpServe
 def test_a_change_of_many_files_is_one_row_and_does_not_come_again(site: Site, server: HttpServer) -> None:
     with site.open() as workspace:
         session = workspace.session()
-        session.create("first", "x")
+        for number in range(50):
+            session.create(f"first {number}", "x")
         session.apply(*(Proposal(path=f"{k}", edit=WriteText("x"), proof=Absent()) for k in range(250)))
     cookie = cookie_of(server)
 
     newest = server.send("GET", "/", headers=cookie)[2].decode()
-    assert newest.count("<tr") == 2
+    assert newest.count("<tr") == 1 + 50
+    assert newest.count("<code>0, 1, 2, 3") == 1
     older = re.search(r'href="(/\?before=\d+)"', newest)
     assert older
-    assert "<code>first</code>" in server.send("GET", older[1], headers=cookie)[2].decode()
+    rest = server.send("GET", older[1], headers=cookie)[2].decode()
+    assert rest.count("<tr") == 1 + 1
+    assert "<code>first 0</code>" in rest
     assert server.send("GET", f"/?before={'9' * 5000}", headers=cookie)[0] == 200
 
 
@@ -273,3 +277,38 @@ def test_news_do_not_take_away_what_was_typed(server: HttpServer, page: Page) ->
     expect(page.locator("article.question")).to_have_count(2)
 
     expect(note).to_have_value("Half a sen")
+
+
+@needs_browser
+@requirement("history:page:keys")
+def test_a_review_is_done_with_the_keyboard_alone(site: Site, server: HttpServer, page: Page) -> None:
+    page.goto(f"http://127.0.0.1:{server.port}/")
+    expect(page.get_by_label("Token")).to_be_focused()  # the browser sets the focus after the page has loaded
+    page.keyboard.type(server.token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
+    wanted, unwanted = (Agent(server, "create_file", path=name, content="x\n") for name in ("yes.txt", "no.txt"))
+    cards = page.locator("article.question")
+    expect(cards).to_have_count(2)
+
+    while cards.count():
+        left = cards.count()
+        expect(cards.first.get_by_role("button", name="Allow", exact=True)).to_be_enabled()
+        page.keyboard.press("j")
+        here = page.locator("article.question.here")
+        expect(here).to_have_count(1)
+        page.keyboard.press("y" if "yes.txt" in here.inner_text() else "n")
+        page.keyboard.press("Enter")
+        expect(cards).to_have_count(left - 1)
+    assert "yes.txt" in wanted.text()
+    assert "not allowed" in unwanted.text()
+    assert ((site.root / "yes.txt").exists(), (site.root / "no.txt").exists()) == (True, False)
+
+    row = page.locator("#change-rows tr", has_text="yes.txt")
+    for _ in range(100):
+        if row.locator("button:focus").count():
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("Undone.")
+    assert not (site.root / "yes.txt").exists()

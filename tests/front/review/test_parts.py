@@ -91,7 +91,7 @@ def test_a_part_of_what_a_conversation_did_is_undone_as_it_was_shown(workspace: 
     session.edit("a.txt", ("line 5\n", "LINE 5\n"))
     session.edit("a.txt", ("line 36\n", "line 36\nmore\n"))
     pages = HistoryPages(workspace)
-    shown = pages.conversation(session.id, split=False, file="", first_row=0)
+    shown = "".join(pages.conversation(session.id, split=False, file="", first_row=0))
     forms = re.findall(r'<form method="post" action="/review/part"[^>]*>(.*?)<button', shown)
     first, second = (dict(re.findall(r'name="(\w+)" value="([^"]*)"', one)) for one in forms)
 

@@ -9,9 +9,9 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from itertools import groupby, pairwise, zip_longest
+from itertools import groupby, islice, pairwise, zip_longest
 
 from surehold.syntax.colours import ColourSpan, find_colours
 from surehold.text.diff_rows import HUNK_HEADER, RowKind, classify_rows
@@ -19,13 +19,16 @@ from surehold.text.escape import escape_lines
 from surehold.text.lines import merge_ranges
 from surehold.text.snapshot import ABSENT, Snapshot
 
-MAX_ROWS = 2000
+_MAX_ROW_CHARS = 20_000
 _MAX_MARKED_CHARS = 2000
 _MIN_COMMON_SHARE = 0.3
 """Of the shorter of two lines; below that they are two lines, not one that changed."""
 _FOLDED_ROWS = 400
 """How many equal lines between two hunks can be opened; of more, the first and the last."""
 _ALL_FOLDED_ROWS = 2000
+_PAGE_ROWS = 800
+_PAGE_FOLDED_ROWS = 600
+_PAGE_CHARS = 400_000
 
 PartControl = Callable[[int], str]
 """Makes what is offered for one hunk, as HTML; the first is number 0."""
@@ -43,6 +46,30 @@ class DiffRow:
     """Of the heading of a hunk: its number."""
     gap: tuple[int, int, int] = (0, 0, 0)
     """Of the heading of a hunk: the first equal line above it that is left out, before and after, and how many there are."""
+
+
+@dataclass(slots=True)
+class PageRoom:
+    """How much more of diffs a page shows, all of its files together, so that a browser shows it at once."""
+
+    rows: int = _PAGE_ROWS
+    folded: int = _PAGE_FOLDED_ROWS
+    chars: int = _PAGE_CHARS
+
+    def take_rows(self, rows: Iterable[DiffRow], limit: int) -> list[DiffRow]:
+        """Return as many of some rows as there is room for; very long ones are cut."""
+        taken = list[DiffRow]()
+        for row in islice(rows, min(limit, self.rows)):
+            if self.chars <= 0:
+                break
+            cut = row
+            if len(row.text) > _MAX_ROW_CHARS:
+                rest = len(row.text) - _MAX_ROW_CHARS
+                cut = replace(row, text=f"{row.text[:_MAX_ROW_CHARS]} … {rest:,} more characters")
+            self.chars -= len(cut.text)
+            taken.append(cut)
+        self.rows -= len(taken)
+        return taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,21 +132,27 @@ def render_diff(
     *,
     split: bool = False,
     first: int = 0,
-    limit: int = MAX_ROWS,
+    limit: int | None = None,
     more: str = "",
     sides: FileSides | None = None,
     part: PartControl | None = None,
+    room: PageRoom | None = None,
 ) -> str:
-    """Render some rows of a diff; `more` is the address of the following ones, to which their number is added."""
+    """Render some rows of a diff, all without `room`; `more` is the address of others, to which their number is added."""
     if not diff:
         return '<p class="quiet">The content stays the same.</p>'
-    rows = list(number_rows(diff))
-    shown = rows[first : first + limit]
-    left = len(rows) - first - len(shown)
-    body = DiffPainter(sides, part, split=split).render(shown, is_end=not left)
+    count = diff.rstrip("\n").count("\n") + 1
+    rows = islice(number_rows(diff), first, None)
+    shown = room.take_rows(rows, limit or count) if room else [*rows]
+    left = count - first - len(shown)
+    folded = room.folded if room else _ALL_FOLDED_ROWS
+    painter = DiffPainter(sides, part, split=split, folded=folded)
+    body = painter.render(shown, is_end=left <= 0) if shown else ""
+    if room:
+        room.folded = painter.room
     note = ""
     if left > 0:
-        link = f' <a href="{escape(more)}{first + limit}">Go on</a>' if more else ""
+        link = f' <a href="{escape(more)}{first + len(shown)}">Go on</a>' if more else ""
         note = f'<p class="notice">{left:,} more rows of this diff are not shown here.{link}</p>'
     return f"{body}{note}"
 
@@ -127,11 +160,12 @@ def render_diff(
 class DiffPainter:
     """Renders rows of one file's diff."""
 
-    def __init__(self, sides: FileSides | None, part: PartControl | None, *, split: bool) -> None:
+    def __init__(self, sides: FileSides | None, part: PartControl | None, *, split: bool, folded: int) -> None:
         self._sides, self._part, self._split = sides, part, split
         self._marks = dict[int, tuple[int, int]]()
         self._old, self._new = dict[int, list[ColourSpan]](), dict[int, list[ColourSpan]]()
-        self._room = _ALL_FOLDED_ROWS
+        self.room = folded
+        """How many equal lines may yet be there to be opened."""
 
     def render(self, rows: Sequence[DiffRow], *, is_end: bool) -> str:
         self._marks = _mark_pairs(rows)
@@ -161,11 +195,14 @@ class DiffPainter:
     def _render_fold(self, old: int, new: int, count: int) -> str:
         """Render equal lines that the diff leaves out, so that they can be opened."""
         lines = self._sides.lines("new")[new - 1 : new - 1 + count] if self._sides and count > 0 else []
-        if not lines or len(lines) != count or self._room <= 0:
+        if not lines or len(lines) != count or self.room <= 0:
             return ""
         half, decode = _FOLDED_ROWS // 2, self._sides.after.encoding.decode if self._sides else bytes.decode
         kept = [*range(count)] if count <= _FOLDED_ROWS else [*range(half), *range(count - half, count)]
-        self._room -= len(kept)
+        if len(kept) > self.room:
+            self.room = 0
+            return ""
+        self.room -= len(kept)
         rows = list[str]()
         for at in kept:
             if at == count - half and count > _FOLDED_ROWS:

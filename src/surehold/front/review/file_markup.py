@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from surehold.front.review.diff_markup import MAX_ROWS, FileSides, render_diff
+from surehold.front.review.diff_markup import FileSides, PageRoom, render_diff
 from surehold.front.shared.ledger_json import format_move
 from surehold.text.escape import escape_text
 from surehold.workspace.undo.part import ChangedText
@@ -14,7 +14,7 @@ from surehold.workspace.undo.part import ChangedText
 if TYPE_CHECKING:
     from surehold.workspace.past.net_diff import FileNetDiff
 
-FILE_ROWS = 400
+FILE_ROWS = 200
 """How much of one file's diff is shown beside those of others; by itself it has the rest."""
 
 
@@ -29,6 +29,8 @@ class ShownFile:
     """What undoes all of it, as HTML."""
     part_words: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the form that undoes one part sends; empty if no part can be."""
+    room: PageRoom
+    """How much more of diffs the page shows."""
     split: bool = False
     first: int = 0
     is_alone: bool = True
@@ -48,17 +50,18 @@ def render_file(one: ShownFile) -> str:
         else ""
     )
     text = changed_text(net)
-    has_parts = bool(one.part_words) and not net.conflict and text.part_count > 1
+    has_parts = bool(one.part_words) and not net.conflict and net.diff.count("\n@@ -") > 1 and text.has_parts
     diff = render_diff(
         net.diff,
         split=one.split,
         first=one.first if one.is_alone else 0,
-        limit=MAX_ROWS if one.is_alone else FILE_ROWS,
+        limit=None if one.is_alone else FILE_ROWS,
         more=one.more,
         sides=None if net.conflict else FileSides(name=key, before=net.before, after=net.after),
         part=(lambda number: render_form("Undo this part", "/review/part", {**one.part_words, "part": f"{number}"}))
         if has_parts
         else None,
+        room=one.room,
     )
     if not net.diff and net.facts:
         diff = ""
@@ -75,8 +78,9 @@ def render_form(label: str, action: str, words: Mapping[str, str]) -> str:
     return f'<form method="post" action="{action}" class="inline">{fields}<button>{label}</button></form>'
 
 
-def file_path(key: str) -> str:
-    return f"/review/file?{urlencode({'path': key}, errors='surrogateescape')}"
+def file_path(key: str, first_line: int = 0) -> str:
+    words = {"path": key, **({"line": f"{first_line}"} if first_line else {})}
+    return f"/review/file?{urlencode(words, errors='surrogateescape')}"
 
 
 def render_counts(added: int, removed: int) -> str:

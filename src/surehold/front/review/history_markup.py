@@ -6,10 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from surehold.front.review.diff_markup import render_diff
-from surehold.front.review.file_markup import ShownFile, render_counts, render_file, render_form
-from surehold.front.shared.ledger_json import describe_approval, format_move
-from surehold.stores.base import Entry, TrashItem
+from surehold.front.review.diff_markup import PageRoom
+from surehold.front.review.file_markup import ShownFile, file_path, render_counts, render_file, render_form
+from surehold.front.shared.ledger_json import format_move
+from surehold.stores.base import Entry
+from surehold.stores.upkeep import TrashItem
 from surehold.text.escape import escape_text
 from surehold.workspace.undo.switch_board import ChangeView
 
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from surehold.workspace.past.net_diff import FileNetDiff
     from surehold.workspace.past.overview import SessionSummary
 
+SHOWN_STEPS = 50
+SHOWN_FILES = 50
+SHOWN_LINES = 1000
 _MAX_LISTED_PATHS = 10
-_NOT_UNDOABLE = frozenset({"external", "gc"})
+_MAX_LINE_CHARS = 1000
+NOT_UNDOABLE = frozenset({"external", "gc"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +35,31 @@ class ConversationView:
     summary: "SessionSummary"
     turns: "Sequence[SessionTurn]"
     changes: Sequence[ChangeView]
-    """Oldest first."""
-    files: "Sequence[FileNetDiff]"
+    """Those that are shown, oldest first."""
     file: str = ""
     """The only file whose diff is shown; empty for all."""
     split: bool = False
     first_row: int = 0
+    first_file: int = 0
+    newer_changes: int = 0
+    """How many changes come after those that are shown."""
+    has_older_changes: bool = False
 
     def address(self, **more: str) -> str:
         words = {"view": "split" if self.split else "", "file": self.file, **more}
         found = urlencode({name: value for name, value in words.items() if value}, errors="surrogateescape")
         return f"{conversation_path(self.summary.session)}{'?' + found if found else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlamePart:
+    """Some lines of a file with who wrote them."""
+
+    lines: "Sequence[BlamedLine]" = ()
+    first: int = 0
+    """How many lines come before them."""
+    count: int = 0
+    """How many lines the file has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +89,7 @@ def render_time(timestamp: str) -> str:
     return f'<time datetime="{escape(timestamp)}">{escape(timestamp[:19].replace("T", " "))} UTC</time>'
 
 
-def render_conversations(found: "Sequence[SessionSummary]", *, more: bool) -> str:
+def render_conversations(found: "Sequence[SessionSummary]", *, more: bool, older: int = 0) -> str:
     if not found:
         return ""
     rows = "".join(
@@ -81,30 +100,41 @@ def render_conversations(found: "Sequence[SessionSummary]", *, more: bool) -> st
         for one in found
     )
     link = '<p><a href="/review/sessions">All conversations</a></p>' if more else ""
+    link += f'<p><a href="/review/sessions?skip={older}">Older conversations</a></p>' if older else ""
     return f'<section id="conversations"><h1>Conversations</h1><ul class="rows" id="conversation-rows">{rows}</ul>{link}</section>'
 
 
-def render_conversation(view: ConversationView) -> str:
-    one = view.summary
+def render_summary(one: "SessionSummary") -> str:
+    """Render who a conversation was with, and how much it did."""
     undo_all = _undo_form("Undo this conversation", session=one.session)
     facts = (
         f"{render_time(one.started)} to {render_time(one.ended)} · {_count(one.turns, 'turn')}, "
         f"{_count(one.changes, 'change')} in {_count(one.files, 'file')} {render_counts(one.added, one.removed)}"
     )
-    head = (
+    return (
         f'<section class="card"><h1>{escape(escape_text(one.agent or "An agent"))}</h1><p>{facts}</p>'
         f'<p class="quiet">Session <code>{escape(escape_text(one.session))}</code></p>{undo_all}</section>'
     )
+
+
+def render_net_diffs(view: ConversationView, nets: "Sequence[FileNetDiff]") -> str:
+    """Render what a conversation did to each file, all together."""
     other = view.address(view="" if view.split else "split")
     toggle = f'<p><a href="{escape(other)}">{"One column" if view.split else "Side by side"}</a></p>'
-    files = "".join(_render_file(view, net) for net in view.files if view.file in {"", net.key})
+    chosen = [net for net in nets if view.file in {"", net.key}]
+    shown, room = chosen[view.first_file : view.first_file + SHOWN_FILES], PageRoom()
+    files = "".join(_render_file(view, net, room) for net in shown)
     files = files or '<p class="quiet">Nothing of it is in effect.</p>'
+    if rest := len(chosen) - view.first_file - len(shown):
+        link = escape(view.address(at=f"{view.first_file + len(shown)}"))
+        files += f'<p class="notice">{_count(rest, "more file")}. <a href="{link}">Go on</a></p>'
     if view.file:
-        files += f'<p><a href="{conversation_path(one.session)}">All files of this conversation</a></p>'
-    return f"{head}{_render_turns(view)}<section><h1>What it did, all together</h1>{toggle}{files}</section>"
+        files += f'<p><a href="{conversation_path(view.summary.session)}">All files of this conversation</a></p>'
+    return f"<section><h1>What it did, all together</h1>{toggle}{files}</section>"
 
 
-def _render_turns(view: ConversationView) -> str:
+def render_turns(view: ConversationView) -> str:
+    """Render the changes of a conversation, turn by turn."""
     titles = {turn.id: turn.title for turn in view.turns}
     order = [*titles, *dict.fromkeys(one.entries[0].call.turn for one in view.changes)]
     by_turn: dict[str, list[ChangeView]] = {turn: [] for turn in dict.fromkeys(order)}
@@ -121,9 +151,14 @@ def _render_turns(view: ConversationView) -> str:
         parts.append(
             f'<article class="turn"><h2>{escape(escape_text(title))}</h2>{undo}<ol class="rows">{rows}</ol></article>'
         )
-    hidden = view.summary.changes - sum(one.entries[0].ok for one in view.changes)
-    note = f'<p class="notice">{_count(hidden, "older change")} not listed here.</p>' if hidden > 0 else ""
-    return f"<section><h1>Turns</h1>{note}{''.join(parts)}</section>" if parts else ""
+    older = newer = ""
+    if view.has_older_changes:
+        link = escape(view.address(skip=f"{view.newer_changes + len(view.changes)}"))
+        older = f'<p><a href="{link}">Older changes of this conversation</a></p>'
+    if view.newer_changes:
+        link = escape(view.address(skip=f"{max(view.newer_changes - SHOWN_STEPS, 0) or ''}"))
+        newer = f'<p><a href="{link}">Newer changes of this conversation</a></p>'
+    return f"<section><h1>Turns</h1>{older}{''.join(parts)}{newer}</section>" if parts else ""
 
 
 def _render_step(view: ConversationView, one: ChangeView) -> str:
@@ -138,7 +173,7 @@ def _render_step(view: ConversationView, one: ChangeView) -> str:
     )
 
 
-def _render_file(view: ConversationView, net: "FileNetDiff") -> str:
+def _render_file(view: ConversationView, net: "FileNetDiff", room: PageRoom) -> str:
     session, key = view.summary.session, net.to_key or net.key
     return render_file(
         ShownFile(
@@ -148,6 +183,7 @@ def _render_file(view: ConversationView, net: "FileNetDiff") -> str:
             part_words={"session": session, "path": net.key, "before": net.before.sha256, "after": net.after.sha256},
             split=view.split,
             first=view.first_row,
+            room=room,
             is_alone=view.file == net.key,
         )
     )
@@ -158,7 +194,7 @@ def render_changes(views: Iterable[ChangeView], *, empty: str = "Nothing has bee
     if not found:
         return f'<p class="quiet">{escape(empty)}</p>'
     return (
-        "<table><thead><tr><th>When</th><th>Who</th><th>What</th><th>Where</th><th>State</th></tr></thead>"
+        '<table class="changes"><thead><tr><th>When</th><th>Who</th><th>What</th><th>Where</th><th>State</th></tr></thead>'
         f'<tbody id="change-rows">{found}</tbody></table>'
     )
 
@@ -188,82 +224,6 @@ def render_filter(wanted: ChangeFilter) -> str:
         f'<label class="tick"><input type="checkbox" name="refused" value="1"{checked}> refused only</label>'
         "<button>Find</button></form>"
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePage:
-    """Everything that the page of one change shows."""
-
-    view: ChangeView
-    files: "Sequence[FileNetDiff]"
-    """Those that are shown."""
-    count: int
-    """How many there are."""
-    proposed: str = ""
-    """What the agent had proposed, if the person wrote something else."""
-    cut: bool = False
-    split: bool = False
-    file: str = ""
-    first_row: int = 0
-    first_file: int = 0
-
-    def address(self, **more: str) -> str:
-        words = {"view": "split" if self.split else "", "file": self.file, **more}
-        found = urlencode({name: value for name, value in words.items() if value}, errors="surrogateescape")
-        return f"/review/change/{self.view.id}{'?' + found if found else ''}"
-
-
-def render_change(page: ChangePage) -> str:
-    view = page.view
-    first = view.entries[0]
-    approval = {label: text for entry in view.entries for label, text in describe_approval(entry).items()}
-    facts = [
-        ("Who", first.call.agent or "-"),
-        ("Tool", first.call.tool),
-        ("Command", " ".join(first.call.argv)),
-        ("Note", first.call.reason),
-        ("Refused", "" if first.ok else first.message),
-        ("Undone by", view.undone_by),
-        *approval.items(),
-    ]
-    shown = "".join(f"<dt>{name}</dt><dd>{escape(escape_text(value))}</dd>" for name, value in facts if value)
-    session = first.call.session
-    if session:
-        link = f'<a href="{conversation_path(session)}">{escape(escape_text(session))}</a>'
-        shown += f"<dt>Session</dt><dd>{link}</dd>"
-    instead = f"<h2>What the agent had proposed</h2>{render_diff(page.proposed)}" if page.proposed else ""
-    other = escape(page.address(view="" if page.split else "split"))
-    toggle = f'<p><a href="{other}">{"One column" if page.split else "Side by side"}</a></p>'
-    can_undo = first.ok and not view.undone_by and first.call.operation not in _NOT_UNDOABLE
-    files = "".join(
-        render_file(
-            ShownFile(
-                net=net,
-                more=page.address(file=net.key if page.count > 1 else "", first="0").removesuffix("0"),
-                part_words={"change": view.id, "path": net.key} if can_undo else {},
-                split=page.split,
-                first=page.first_row,
-                is_alone=len(page.files) == 1,
-            )
-        )
-        for net in page.files
-    )
-    whole = '<p class="notice">The diff is longer than what is shown here.</p>' if page.cut else ""
-    return (
-        f'<section class="card"><h1>{escape(operation_name(first))} <code>{escape(path_list(view))}</code></h1>'
-        f"<dl><dt>When</dt><dd>{render_time(first.timestamp)}</dd>{shown}</dl>{render_undo_button(view)}</section>"
-        f"<section><h1>What it did</h1>{toggle}{whole}{files}{_render_other_files(page)}{instead}</section>"
-    )
-
-
-def _render_other_files(page: ChangePage) -> str:
-    if page.file:
-        return f'<p><a href="/review/change/{escape(page.view.id)}">All files of this change</a></p>'
-    following = page.first_file + len(page.files)
-    if following >= page.count:
-        return ""
-    link = escape(page.address(at=f"{following}"))
-    return f'<p class="notice">{page.count - following:,} more files. <a href="{link}">Go on</a></p>'
 
 
 def _render_change_row(view: ChangeView) -> str:
@@ -296,7 +256,7 @@ def path_list(view: ChangeView) -> str:
 
 def render_undo_button(view: ChangeView) -> str:
     first = view.entries[0]
-    if not first.ok or first.call.operation in _NOT_UNDOABLE:
+    if not first.ok or first.call.operation in NOT_UNDOABLE:
         return ""
     word = "redo" if view.undone_by else "undo"
     return (
@@ -319,19 +279,36 @@ def render_conflict(message: str, words: dict[str, str]) -> str:
 
 
 def render_file_history(
-    key: str, views: Sequence[ChangeView], blame: "Sequence[BlamedLine]", *, problem: str = "", more: bool = False
+    key: str, views: Sequence[ChangeView], blame: "BlamePart", *, problem: str = "", more: bool = False
 ) -> str:
     older = f'<p><a href="{escape(ChangeFilter(path=key).query())}">All changes of this file</a></p>' if more else ""
     rows = "".join(
-        f'<span class="same" data-old="{one.number}">{_blame_label(one)} {escape(escape_text(one.text))}\n</span>'
-        for one in blame
+        f'<span class="same" data-old="{one.number}">{_blame_label(one)} {escape(_cut_line(one.text))}\n</span>'
+        for one in blame.lines
     )
-    lines = f'<pre class="diff blame" tabindex="0">{rows}</pre>' if rows else ""
+    lines = f'<pre class="diff blame" tabindex="0">{rows}</pre>{_render_blame_links(key, blame)}' if rows else ""
     said = f'<p class="notice">{escape(escape_text(problem))}</p>' if problem else ""
     return (
         f'<section class="card"><h1><code>{escape(escape_text(key))}</code></h1>{render_changes(views)}{older}</section>'
         f"<section><h1>Who wrote each line</h1>{said}{lines}</section>"
     )
+
+
+def _render_blame_links(key: str, blame: BlamePart) -> str:
+    """Render the way to the lines before and after those that are shown."""
+    last, links = blame.first + len(blame.lines), list[str]()
+    if blame.first:
+        links.append(f'<a href="{escape(file_path(key, max(blame.first - SHOWN_LINES, 0)))}">Earlier lines</a>')
+    if last < blame.count:
+        links.append(f'<a href="{escape(file_path(key, last))}">Later lines</a>')
+    if not links:
+        return ""
+    return f'<p class="notice">Lines {blame.first + 1:,} to {last:,} of {blame.count:,}. {" ".join(links)}</p>'
+
+
+def _cut_line(text: str) -> str:
+    rest = len(text) - _MAX_LINE_CHARS
+    return escape_text(text) if rest <= 0 else f"{escape_text(text[:_MAX_LINE_CHARS])} … {rest:,} more characters"
 
 
 def _blame_label(line: "BlamedLine") -> str:
@@ -341,19 +318,20 @@ def _blame_label(line: "BlamedLine") -> str:
     return f'<a class="who" href="/review/change/{escape(line.entry.change_id)}">{who}</a>'
 
 
-def render_trash(items: Sequence[TrashItem]) -> str:
+def render_trash(items: Sequence[TrashItem], *, more: bool = False) -> str:
     rows = "".join(
         f"<tr><td>{render_time(one.trashed)}</td><td>{escape(escape_text(one.agent or '-'))}</td>"
         f"<td><code>{escape(escape_text(one.path))}</code></td><td>{one.version.size:,} bytes</td>"
         f'<td><form method="post" action="/review/restore"><input type="hidden" name="item" value="{escape(one.id)}">'
         "<button>Restore</button></form></td></tr>"
         for one in items
-        if one.state == "kept"
     )
     if not rows:
         return '<section><h1>Trash</h1><p class="quiet">The trash is empty.</p></section>'
+    link = escape(f"/review/trash?{urlencode({'after': items[-1].id})}")
+    older = f'<p><a href="{link}">Files that were deleted earlier</a></p>' if more else ""
     head = "<tr><th>Deleted</th><th>By</th><th>File</th><th>Size</th><th>Restore</th></tr>"
-    return f"<section><h1>Trash</h1><table><thead>{head}</thead><tbody>{rows}</tbody></table></section>"
+    return f"<section><h1>Trash</h1><table><thead>{head}</thead><tbody>{rows}</tbody></table>{older}</section>"
 
 
 def _count(number: int, what: str) -> str:

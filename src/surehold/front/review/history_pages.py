@@ -1,16 +1,19 @@
 """What the history pages show and do: conversations, filtered changes, files, trash, and undo of more than one change."""
 
+from collections.abc import Iterator
 from itertools import islice
 
 from surehold.errors import NotFound, StaleFile, SureholdError, UndoConflict
+from surehold.front.review import change_markup
 from surehold.front.review import history_markup as markup
 from surehold.front.review.file_markup import changed_text
 from surehold.front.review.history_markup import ChangeFilter, ConversationView
 from surehold.stores.base import Entry, LedgerQuery
+from surehold.stores.upkeep import TrashQuery
 from surehold.text.diff_rows import count_rows
 from surehold.workspace.past.blame import blame_file
 from surehold.workspace.past.net_diff import FileNetDiff, diff_of_entry, net_diff
-from surehold.workspace.past.overview import find_conversation
+from surehold.workspace.past.overview import tally_sessions
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.undo.part import undo_part
@@ -18,12 +21,13 @@ from surehold.workspace.undo.switch_board import ChangeView
 from surehold.workspace.workspace import Workspace
 
 REVIEWER_NAME = "review page"
-PAGE_CHANGES = 100
+PAGE_CHANGES = 50
+_PAGE_CONVERSATIONS = 100
 _MAX_SCANNED_CHANGES = 5000
-_MAX_STEPS = 2000
-_MAX_BLAMED_LINES = 5000
 _SHOWN_CONVERSATIONS = 5
-_SHOWN_FILES = 50
+_READ_ENTRIES = 200
+_KEPT_ENTRIES = 5000
+_MAX_ENTRIES = 10_000_000
 _MAX_DIGITS = 9
 _SWITCHES = frozenset({"undo", "redo", "gc"})
 _UNDO_WORDS = ("session", "turn", "path", "after")
@@ -34,60 +38,86 @@ class HistoryPages:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._tallies = tally_sessions(workspace)
+        self._read_last: tuple[str, list[Entry]] = ("", [])
 
     def list_changes(self, before: int = 0) -> tuple[list[ChangeView], str]:
         """Return some changes, newest first, and where the rest begins."""
-        history = self._workspace.history
-        entries = history.log(LedgerQuery(limit=PAGE_CHANGES, before_seq=before))
-        ids = list(dict.fromkeys(entry.change_id for entry in entries))
-        views = [history.show(one) for one in ids]
-        # From the first entry of the last change on: a change of many files is one row.
-        more = str(views[-1].entries[0].seq) if len(entries) == PAGE_CHANGES else ""
+        found = self._workspace.history.group_changes(self._entries_before(before))
+        views = list(islice(found, PAGE_CHANGES))
+        more = str(views[-1].entries[0].seq) if next(found, None) else ""
         return views, more
 
+    def _entries_before(self, before: int) -> Iterator[Entry]:
+        while rows := self._workspace.history.log(LedgerQuery(limit=_READ_ENTRIES, before_seq=before)):
+            yield from rows
+            before = rows[-1].seq
+
     def newest_conversations(self) -> str:
-        found = list(islice(self._workspace.history.sessions(), _SHOWN_CONVERSATIONS + 1))
+        found = list(islice(self._tallies.summarize(), _SHOWN_CONVERSATIONS + 1))
         return markup.render_conversations(found[:_SHOWN_CONVERSATIONS], more=len(found) > _SHOWN_CONVERSATIONS)
 
-    def all_conversations(self) -> str:
-        found = list(self._workspace.history.sessions())
+    def all_conversations(self, skipped: int = 0) -> str:
+        found = list(islice(self._tallies.summarize(), skipped, skipped + _PAGE_CONVERSATIONS + 1))
+        rest = len(found) > _PAGE_CONVERSATIONS
+        older = skipped + _PAGE_CONVERSATIONS if rest else 0
         return (
-            markup.render_conversations(found, more=False)
+            markup.render_conversations(found[:_PAGE_CONVERSATIONS], more=False, older=older)
             or '<p class="quiet">No conversation has changed anything.</p>'
         )
 
-    def conversation(self, session: str, *, split: bool, file: str, first_row: int) -> str:
+    def conversation(
+        self, session: str, *, split: bool, file: str, first_row: int, first_file: int = 0, newer: int = 0
+    ) -> Iterator[str]:
+        """Yield the page of a conversation: what happened first, since what it did all together takes longer."""
         history = self._workspace.history
-        summary, turns = find_conversation(self._workspace, session)
+        summary, turns = self._tallies.find(session), self._tallies.list_turns(session)
         if summary is None:
             action = "See the list of conversations."
             raise NotFound("This conversation has changed nothing.", reason="no_such_session", action=action)
-        entries = list(history.iterate(history.select(Selectors(session=session)), ok_only=False))
+        yield markup.render_summary(summary)
+        entries = self._entries_of(session)
         done = [entry for entry in entries if entry.ok and entry.call.operation not in _SWITCHES]
-        return markup.render_conversation(
-            ConversationView(
-                summary=summary,
-                turns=turns,
-                changes=list(islice(history.group_changes(entries), _MAX_STEPS))[::-1],
-                files=net_diff(self._workspace, done) if done else [],
-                file=file,
-                split=split,
-                first_row=first_row,
-            )
+        changes = islice(history.group_changes(entries), newer, None)
+        shown = list(islice(changes, markup.SHOWN_STEPS))
+        view = ConversationView(
+            summary=summary,
+            turns=turns,
+            changes=shown[::-1],
+            file=file,
+            split=split,
+            first_row=first_row,
+            first_file=first_file,
+            newer_changes=newer,
+            has_older_changes=next(changes, None) is not None,
         )
+        yield markup.render_turns(view)
+        yield markup.render_net_diffs(view, net_diff(self._workspace, done) if done else [])
 
-    def change(self, reference: str, *, split: bool, file: str, first_row: int, first_file: int) -> tuple[str, str]:
-        """Return the id of a change, and its page."""
+    def _entries_of(self, session: str) -> list[Entry]:
+        """Return what a session did or tried, newest first; of the one that was looked at last, only what is new is read."""
+        name, known = self._read_last
+        known = known if name == session else []
+        newest = known[0].seq if known else 0
+        query = LedgerQuery(session=session, after_seq=newest, limit=_MAX_ENTRIES)
+        found = [one for one in self._workspace.history.log(query) if one.call.operation != "external"] + known
+        if len(found) <= _KEPT_ENTRIES:
+            self._read_last = (session, found)
+        return found
+
+    def change(self, reference: str, *, split: bool, file: str, first_row: int, first_file: int) -> Iterator[str]:
+        """Yield the page of a change: who, when and why first, since what it did may take longer."""
         history = self._workspace.history
         view = history.show(reference)
+        yield change_markup.render_change_facts(view)
         entries = [entry for entry in view.entries if file in {"", entry.change.path}]
-        shown = entries[first_file : first_file + _SHOWN_FILES]
+        shown = entries[first_file : first_file + markup.SHOWN_FILES]
         files = [self._file_of(entry) for entry in shown]
         try:
             proposed = history.proposed_diff(view.id)
         except SureholdError:  # its bytes were pruned
             proposed = ""
-        page = markup.ChangePage(
+        page = change_markup.ChangePage(
             view=view,
             files=files,
             count=len(entries),
@@ -101,7 +131,7 @@ class HistoryPages:
             first_row=first_row,
             first_file=first_file,
         )
-        return view.id, markup.render_change(page)
+        yield change_markup.render_change(page)
 
     def _file_of(self, entry: Entry) -> FileNetDiff:
         """Return what an entry did; where its versions were pruned, what the ledger keeps of the diff."""
@@ -152,20 +182,26 @@ class HistoryPages:
         note = f"Only {scanned:,} changes were looked through; the older ones were not." if is_partial else ""
         return markup.render_change_list(found, wanted, more=more, note=note)
 
-    def file(self, path: str) -> str:
+    def file(self, path: str, first_line: int = 0) -> str:
         key = self._workspace.target(path).key
-        entries = self._workspace.history.log(LedgerQuery(path=key, limit=PAGE_CHANGES))
+        history = self._workspace.history
+        try:
+            words = Selectors(paths=(key,))
+            entries = [*islice(history.iterate(history.select(words), ok_only=False, outside=True), PAGE_CHANGES)]
+        except SureholdError:  # the history does not know it
+            entries = []
         views, more = list(self._workspace.history.group_changes(entries)), len(entries) == PAGE_CHANGES
         try:
             lines, problem = blame_file(self._workspace, key), ""
         except SureholdError as error:
             lines, problem = [], error.message
-        if len(lines) > _MAX_BLAMED_LINES:
-            problem = f"Only the first {_MAX_BLAMED_LINES:,} of {len(lines):,} lines are shown."
-        return markup.render_file_history(key, views, lines[:_MAX_BLAMED_LINES], problem=problem, more=more)
+        shown = lines[first_line : first_line + markup.SHOWN_LINES]
+        blame = markup.BlamePart(lines=shown, first=first_line, count=len(lines))
+        return markup.render_file_history(key, views, blame, problem=problem, more=more)
 
-    def trash(self) -> str:
-        return markup.render_trash(self._workspace.history.trash())
+    def trash(self, after: str = "") -> str:
+        found = self._workspace.history.trash(TrashQuery(after=after, limit=PAGE_CHANGES + 1))
+        return markup.render_trash(found[:PAGE_CHANGES], more=len(found) > PAGE_CHANGES)
 
     def restore(self, item: str) -> str:
         """Restore a file; return the change."""

@@ -9,8 +9,8 @@ from html import escape
 
 from surehold.errors import InvalidArgument
 from surehold.front.review.diff_markup import FileSides, PartControl, render_diff
-from surehold.front.shared.approval_queue import PendingApproval
 from surehold.front.shared.change_text import TextRow, unseen_lines
+from surehold.front.shared.pending_approval import PendingApproval
 from surehold.text.escape import escape_editable, escape_text
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.undo.part import ChangedText
@@ -20,12 +20,18 @@ _SECONDS_PER_MINUTE = 60
 _MAX_TEXTAREA_ROWS = 16
 _MAX_FILES = 50
 _NOT_ASKED_HERE = (
-    "No agent can ask here: questions are shown by the server that an agent uses. "
-    "Start it with <code>surehold mcp --review</code>, or use <code>surehold serve</code>."
+    "Nothing waits for you. Agents ask when their server was started with <code>surehold mcp --review</code> "
+    "or <code>surehold serve</code>, or when their client can ask."
 )
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "", project: str = "") -> str:
+    begin = render_document_begin(title, notice=notice, state=state, project=project)
+    return f"{begin}{body or '<h1>This cannot be shown</h1>'}{DOCUMENT_END}"
+
+
+def render_document_begin(title: str, *, notice: str = "", state: str = "", project: str = "") -> str:
+    """Render all of a page up to what it is about; `DOCUMENT_END` goes after that."""
     name = escape(escape_text(project)) if project else "what agents did, and what they ask for"
     status = f'<p class="notice" role="status">{escape(escape_text(notice))}</p>' if notice else ""
     return f"""<!doctype html>
@@ -43,12 +49,19 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "",
 <header><a href="/">Surehold</a> <span>{name}</span>
 <nav aria-label="Pages"><a href="/review/sessions">Conversations</a> <a href="/review/changes">Find changes</a>
 <a href="/review/trash">Trash</a> <button id="notify" type="button" hidden>Notify me of questions</button></nav></header>
-<main>{status}{body or "<h1>This cannot be shown</h1>"}</main>
+<main>{status}"""
+
+
+DOCUMENT_END = """</main>
 <dialog id="keys"><h2>Keys</h2><dl><dt>j, k</dt><dd>next, previous</dd><dt>y, n</dt><dd>go to Allow, Refuse</dd>
 <dt>u</dt><dd>go to Undo</dd><dt>?</dt><dd>this list</dd></dl><form method="dialog"><button>Close</button></form></dialog>
 </body>
 </html>
 """
+
+
+def render_problem(message: str) -> str:
+    return f'<p class="notice" role="alert">{escape(escape_text(message))}</p>'
 
 
 def render_sign_in(project: str, *, wrong: bool = False, is_chosen: bool = False) -> str:
@@ -205,21 +218,30 @@ def _is_plain(side: Snapshot) -> bool:
 
 def offers_parts(question: PendingApproval) -> bool:
     """Tell whether the person may leave parts of a change out."""
-    return sum(one.part_count for one in changed_texts(question)) > 1
+    return sum(map(_count_boxes, changed_texts(question))) > 1
 
 
-def chosen_contents(question: PendingApproval, form: Mapping[str, str]) -> dict[str, str]:
-    """Return the files without the parts that were left out; nothing if all of them were taken."""
+def _is_one_part(text: ChangedText) -> bool:
+    """Tell whether a file comes or goes as a whole."""
+    return text.before.exists != text.after.exists
+
+
+def _count_boxes(text: ChangedText) -> int:
+    return 1 if _is_one_part(text) else text.part_count
+
+
+def chosen_parts(question: PendingApproval, form: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the files without the parts that were left out, and the new and deleted files that were left out whole."""
     if not form.get("parts") or not offers_parts(question):
-        return {}
-    texts = changed_texts(question)
-    left_out = [
-        frozenset(number for number in range(one.part_count) if _part_name(index, number) not in form)
-        for index, one in enumerate(texts)
+        return {}, ()
+    chosen = [
+        (one, frozenset(part for part in range(_count_boxes(one)) if _part_name(index, part) not in form))
+        for index, one in enumerate(changed_texts(question))
     ]
-    if all(one.has_parts and len(gone) == one.part_count for one, gone in zip(texts, left_out, strict=True)):
+    if all(gone and len(gone) == _count_boxes(one) for one, gone in chosen):
         raise InvalidArgument("No part was chosen.", action="Refuse the change if you want none of it.")
-    return {one.key: one.without_parts(gone).decode() for one, gone in zip(texts, left_out, strict=True) if gone}
+    contents = {one.key: one.without_parts(gone).decode() for one, gone in chosen if gone and not _is_one_part(one)}
+    return contents, tuple(one.key for one, gone in chosen if gone and _is_one_part(one))
 
 
 def _part_name(file: int, part: int) -> str:
@@ -236,23 +258,21 @@ def _render_files(question: PendingApproval) -> str:
     hint = '<p class="quiet">Parts that are not ticked are left out, and the agent is told.</p>' if boxes else ""
 
     def box_for(file: int) -> PartControl | None:
-        if not boxes or not texts[file].has_parts:
+        if not boxes or not _count_boxes(texts[file]):
             return None
+        what = "file" if _is_one_part(texts[file]) else "part"
         return lambda part: (
             f'<label class="tick"><input type="checkbox" name="{_part_name(file, part)}" checked '
-            f'form="answer-{escape(question.id)}"> take this part</label>'
+            f'form="answer-{escape(question.id)}"> take this {what}</label>'
         )
 
-    diffs = "".join(
-        render_diff(
-            one.diff,
-            limit=len(one.diff),
-            sides=FileSides(name=one.key, before=one.before, after=one.after),
-            part=box_for(index),
-        )
-        for index, one in enumerate(texts)
-        if one.diff
-    )
+    def render_one(file: int, one: ChangedText) -> str:
+        box, sides = box_for(file), FileSides(name=one.key, before=one.before, after=one.after)
+        if one.diff:
+            return render_diff(one.diff, limit=len(one.diff), sides=sides, part=box)
+        return f"<p>{escape(one.key)}, without content: {box(0)}</p>" if box else ""
+
+    diffs = "".join(render_one(index, one) for index, one in enumerate(texts))
     return (f"<ul>{listed}</ul>" if len(request.files) > 1 else "") + warnings + hint + diffs
 
 

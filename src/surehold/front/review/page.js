@@ -44,6 +44,9 @@ const closeQuestion = (old) => {
   old.querySelector(".buttons")?.remove();
 };
 
+// A row that newer ones push off the end of its list stays while it has the focus, or is not below the view.
+const isRead = (row) => row.contains(document.activeElement) || row.getBoundingClientRect().top < innerHeight;
+
 const patchList = (list, fresh) => {
   let before = list.firstElementChild;
   const names = new Set([...fresh.children].map((one) => one.id));
@@ -51,7 +54,7 @@ const patchList = (list, fresh) => {
     if (names.has(old.id)) continue;
     if (before === old) before = old.nextElementSibling;
     if (old.matches(".question") && isInUse(old)) closeQuestion(old);
-    else old.remove();
+    else if (old.matches(".question") || !isRead(old)) old.remove();
   }
   for (const one of [...fresh.children]) {
     const old = document.getElementById(one.id);

@@ -118,8 +118,7 @@ def ask_page(record: PageRecord, path: str) -> str:
         connection.close()
 
 
-def count_questions(state_dir: Path) -> int | None:
-    """Return how many questions are open on the pages where agents ask; None if there is no such page."""
-    counts = [ask_page(record, "/review/count") for record in list_pages(state_dir) if record.answers]
-    known = [int(one) for one in counts if one.isdecimal()]
-    return sum(known) if known else None
+def count_questions(state_dir: Path) -> int:
+    """Return how many questions are open that only the servers of the pages know of: those of commands."""
+    counts = (ask_page(record, "/review/count") for record in list_pages(state_dir) if record.answers)
+    return sum(int(one) for one in counts if one.isdecimal())
