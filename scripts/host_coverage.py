@@ -56,7 +56,7 @@ def _rows() -> Iterator[str]:
 
 
 def _shell_way(host: AgentHost) -> str:
-    return "which starts `surehold -c`" if host.starts_shell else "whose command is rewritten"
+    return "which starts `surehold -c`" if host.shell_start else "whose command is rewritten"
 
 
 if __name__ == "__main__":

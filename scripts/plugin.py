@@ -7,12 +7,16 @@
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from surehold import __version__
-from surehold.front.hosts.claude import claude_hooks
+from surehold.front.hosts.agent_host import AgentHost
+from surehold.front.hosts.claude import HOST as CLAUDE
+from surehold.front.hosts.claude import claude_plugin_hooks
+from surehold.front.hosts.gemini import HOST as GEMINI
 from surehold.front.hosts.gemini import gemini_hooks
 from surehold.library.families import list_tools
 
@@ -53,6 +57,24 @@ Every change of this project is recorded with the bytes from before.
 - "Nothing was written": the refusal has the fresh lines and the sha256; retry with them, without reading again.
 - Never restore a file from memory, and never use `git checkout` or `git reset` to undo: both lose the work of others.
 """
+README = """\
+# Surehold for {name}
+
+{sentence} Install the program first: `uv tool install surehold`.
+
+## Covered
+
+{covered}
+
+## Not covered
+
+{missing}
+"""
+OWN_TOOLS = "Our own tools, by the server `surehold mcp`."
+TURNS = "Turns, by its prompts."
+NO_CAPTURE = (
+    "The shell where calls cannot be captured, as outside of Linux. A command runs anyway, and standard error says so."
+)
 
 
 def main(folder: Path) -> None:
@@ -78,10 +100,23 @@ def build_claude(folder: Path) -> None:
     }
     _write_json(plugin / ".claude-plugin" / "plugin.json", about)
     _write_json(plugin / ".mcp.json", {"mcpServers": {NAME: SERVER}})
-    _write_json(plugin / "hooks" / "hooks.json", {"hooks": claude_hooks("surehold hook claude")})
+    _write_json(plugin / "hooks" / "hooks.json", {"hooks": claude_plugin_hooks("surehold hook claude")})
     for name, (sentence, text) in COMMANDS.items():
         _write(plugin / "commands" / f"{name}.md", f"---\ndescription: {sentence}\n---\n\n{text}\n")
     _write(plugin / "skills" / NAME / "SKILL.md", SKILL)
+    covered = (
+        OWN_TOOLS,
+        f"Its own edit tools, by hooks: {', '.join(CLAUDE.edit_tools)}.",
+        (
+            "Its shell, and whatever that starts: as a session begins, a hook lets the shell of each command begin with\n"
+            "  `surehold -c`. Your permission rules see the command as the agent wrote it. After `surehold setup claude`, which\n"
+            "  sets a shell prefix, a command is still recorded once."
+        ),
+        TURNS,
+    )
+    earlier = "The shell in sessions that began before the plugin was there; start a new one."
+    doctor = "`surehold doctor --host claude` looks for what `surehold setup claude` writes, not for a plugin."
+    _write_readme(plugin, CLAUDE.name, covered, (earlier, NO_CAPTURE, *_not_covered(CLAUDE), doctor))
 
 
 def build_agent_plugin(folder: Path) -> None:
@@ -91,6 +126,10 @@ def build_agent_plugin(folder: Path) -> None:
     servers = {NAME: {"type": "stdio", **SERVER}}
     _write_json(folder / "mcp.json", {"$schema": f"{schemas}/mcp.schema.json", "mcpServers": servers})
     _write(folder / "skills" / NAME / "SKILL.md", SKILL)
+    missing = (
+        "The host's own edit tools, its shell, and turns: such a plugin has no hooks. `surehold setup HOST` adds them."
+    )
+    _write_readme(folder, "hosts of Agent Plugins 1.0", (OWN_TOOLS,), (missing,))
 
 
 def build_gemini(folder: Path) -> None:
@@ -98,6 +137,13 @@ def build_gemini(folder: Path) -> None:
     _write_json(folder / "gemini-extension.json", {**about, "contextFileName": "SUREHOLD.md"})
     _write_json(folder / "hooks" / "hooks.json", {"hooks": gemini_hooks("surehold hook gemini")})
     _write(folder / "SUREHOLD.md", SKILL.partition("---\n\n")[2])
+    covered = (
+        OWN_TOOLS,
+        f"Its own edit tools, by hooks: {', '.join(GEMINI.edit_tools)}.",
+        f"Its shell, and whatever that starts: a hook puts the command of {GEMINI.shell_tool} under `surehold -c`.",
+        TURNS,
+    )
+    _write_readme(folder, GEMINI.name, covered, (NO_CAPTURE, *_not_covered(GEMINI)))
     for name, (sentence, text) in COMMANDS.items():
         prompt = text.replace("$ARGUMENTS", "{{args}}")
         _write(
@@ -137,11 +183,21 @@ def build_desktop_bundle(file: Path) -> None:
     }
     sources = [*PROJECT.glob("src/surehold/**/*"), *PROJECT.glob("examples/surehold_acp_agent/**/*")]
     files = [one for one in sources if one.is_file() and "__pycache__" not in one.parts]
-    files += [PROJECT / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+    files += [PROJECT / name for name in ("pyproject.toml", "README.md", "LICENSE", "src/surehold_start.pth")]
     with ZipFile(file, "w", ZIP_DEFLATED) as bundle:
         bundle.writestr(_member("manifest.json"), json.dumps(manifest, indent=2) + "\n")
         for one in sorted(files):
             bundle.writestr(_member(str(one.relative_to(PROJECT))), one.read_bytes())
+
+
+def _write_readme(folder: Path, name: str, covered: Sequence[str], missing: Sequence[str]) -> None:
+    rows = {"covered": covered, "missing": missing}
+    lists = {key: "\n".join(f"- {one}" for one in sentences) for key, sentences in rows.items()}
+    _write(folder / "README.md", README.format(name=name, sentence=SENTENCE, **lists))
+
+
+def _not_covered(host: AgentHost) -> list[str]:
+    return [f"{what[:1].upper()}{what[1:]}: {why}." for what, why in host.not_covered.items()]
 
 
 def _member(name: str) -> ZipInfo:

@@ -65,6 +65,8 @@ class Model:
     offered: set[Offer] = field(default_factory=set[Offer])
     elsewhere: set[str] = field(default_factory=set[str])
     """Other addresses that the host wanted to reach."""
+    others: "Mapping[str, Model]" = field(default_factory=dict[str, "Model"])
+    """Who answers a subagent, by a word of the prompt that it was given."""
     words: str | None = None
     _call: Call | None = None
     _sent: Request | None = None
@@ -72,6 +74,9 @@ class Model:
 
     def answer(self, wire: Wire, body: Json) -> Reply:
         """Answer a request of the host; the same request again gets the same answer."""
+        first = json.dumps(next(iter(body.get("messages", ())), ""))
+        if other := next((one for word, one in self.others.items() if word in first), None):
+            return other.answer(wire, body)
         with self._lock:
             offers = wire.offered(body)
             if not offers:

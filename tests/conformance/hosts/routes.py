@@ -56,6 +56,8 @@ _NAMES = (
     "back",
     "tee",
     "found",
+    "agent",
+    "agent-rm",
 )
 _NOTEBOOK: dict[str, Any] = {
     "cells": [
@@ -66,6 +68,8 @@ _NOTEBOOK: dict[str, Any] = {
     "nbformat_minor": 5,
 }
 _PATIENCE_SECONDS = 1200
+_SUBAGENT_WORD = "in-the-subagent"
+"""What the prompt of a subagent has: its model is another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,8 @@ class Route:
     name: str
     calls: tuple[Call, ...]
     path: str
+    inner: tuple[Call, ...] = ()
+    """What the subagent does that the host starts; all routes share one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +92,7 @@ class RoutedHost:
 
 
 def _claude_start(url: str, _home: Path) -> Start:
-    tools = ("--allowedTools", "Bash", "Edit", "Write", "Read", "NotebookEdit", "ToolSearch")
+    tools = ("--allowedTools", "Bash", "Edit", "Write", "Read", "NotebookEdit", "ToolSearch", "Agent")
     return Start(
         command=(host_program("claude"), "-p", "Follow the script.", "--model", "claude-sonnet-4-5", *tools),
         variables={
@@ -104,6 +110,8 @@ def _claude_routes(root: Path) -> list[Route]:
 
     background = {"command": "sleep 1; echo two > back.txt", "run_in_background": True}
     cell = {"notebook_path": str(root / "book.ipynb"), "cell_id": "c1", "new_source": "two"}
+    task = {"description": "a part of it", "prompt": f"Do {_SUBAGENT_WORD}.", "subagent_type": "general-purpose"}
+    agent = Call(tool="Agent", arguments={**task, "run_in_background": False})
     notebook = Call(tool="NotebookEdit", arguments=cell)
     load = Call(tool="ToolSearch", arguments={"query": "select:NotebookEdit", "max_results": 1})
     wait = Call(tool="Bash", arguments={"command": "until grep -q two back.txt; do sleep 0.2; done"})
@@ -124,6 +132,18 @@ def _claude_routes(root: Path) -> list[Route]:
             for name, (command, path) in SHELL_ROUTES.items()
         ),
         Route(name="shell: in the background", calls=(Call(tool="Bash", arguments=background), wait), path="back.txt"),
+        Route(
+            name="subagent: Edit",
+            calls=(agent,),
+            inner=(on("Read", "agent.txt"), on("Edit", "agent.txt", old_string="one", new_string="two")),
+            path="agent.txt",
+        ),
+        Route(
+            name="subagent: shell",
+            calls=(),
+            inner=(Call(tool="Bash", arguments={"command": "rm agent-rm.txt"}),),
+            path="agent-rm.txt",
+        ),
         Route(name="NotebookEdit", calls=(load, on("Read", "book.ipynb"), notebook), path="book.ipynb"),
     ]
 
@@ -230,7 +250,9 @@ def _take_routes(host: RoutedHost, folder: Path) -> list[Check]:
     variables = {"XDG_STATE_HOME": str(folder / "state"), "HOME": str(home)}
     _surehold(root, variables, "setup", host.key)
     before, routes = _fingerprint(root), host.routes(root)
-    model = Model(script=_follow(routes), find=plain)
+    inner = [call for route in routes for call in route.inner]
+    others = {_SUBAGENT_WORD: Model(script=_follow(inner), find=plain)}
+    model = Model(script=_follow([call for route in routes for call in route.calls]), find=plain, others=others)
     with serve(model, folder / "requests.jsonl") as url:
         start = host.start(url, home)
         environment = {**host_environment(home, url), **start.variables, **variables}
@@ -248,10 +270,9 @@ def _take_routes(host: RoutedHost, folder: Path) -> list[Check]:
     return [Check(part=host.name, name=name, outcome=outcome(ok=ok)) for name, ok in rows.items()]
 
 
-def _follow(routes: list[Route]) -> Script:
-    for route in routes:
-        for call in route.calls:  # noqa: UP028 - what is sent back is for the script, not for a tuple
-            yield call
+def _follow(calls: list[Call]) -> Script:
+    for call in calls:  # noqa: UP028 - what is sent back is for the script, not for a list
+        yield call
     return "done"
 
 

@@ -9,9 +9,9 @@ import anyio
 import pytest
 from mcp import Client
 
-from conformance.hosts.model import Call, Model, Script, Shown, serve
+from conformance.hosts.model import Call, Model, Script, Shown, plain, serve
 from conformance.hosts.scripts import AFTER, LONG_FILES, arrival, judge_life, live, read_whole, spans
-from conformance.hosts.wires import Json
+from conformance.hosts.wires import Json, wire_of
 from conformance.lifecycle import BEFORE, NAME
 from conformance.python_client import child, connection
 from conformance.servers import Place, new_place
@@ -141,3 +141,19 @@ def _ask(url: str, body: Json) -> str:
     request = urllib.request.Request(url, data=json.dumps(body).encode(), headers={"content-type": "application/json"})
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as response:
         return str(response.read().decode())
+
+
+def test_a_subagent_is_answered_by_a_model_of_its_own() -> None:
+    inner = Model(script=_script(), find=plain)
+    model = Model(script=_script(), find=plain, others={"the-word": inner})
+    tools: Json = {"tools": [{"name": "read_file"}]}
+    wire = wire_of("/v1/messages")
+    assert wire is not None
+
+    model.answer(wire, {**tools, "messages": [{"role": "user", "content": "Do the-word."}]})
+    result = {"type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "inside"}]}
+    messages = [{"role": "user", "content": "Do the-word."}, {"role": "user", "content": [result]}]
+    assert model.answer(wire, {**tools, "messages": messages}) == "done"
+
+    assert [one.text for one in inner.shown] == ["inside"]
+    assert (model.shown, model.words) == ([], None)

@@ -20,7 +20,7 @@ SERVER_NAME = "surehold"
 HOOK_TIMEOUT_SECONDS = 10
 
 SetupScope = Literal["user", "project"]
-HookKind = Literal["prompt", "before_edit", "after_edit", "before_shell", "end", "other"]
+HookKind = Literal["start", "prompt", "before_edit", "after_edit", "before_shell", "end", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,34 @@ class HostPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventShape:
+    """How a host spells its events: the doctor sends such ones through the hooks that are in its settings."""
+
+    names: Mapping[HookKind, str]
+    """How it calls each kind that it sends."""
+    edit: tuple[str, str]
+    """One of its edit tools, and the argument that has the file, or the patch."""
+    name: str = "hook_event_name"
+    session: str = "session_id"
+    turn: str = ""
+    directory: str = "cwd"
+    tool: str = "tool_name"
+    arguments: str = "tool_input"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellStart:
+    """How a host that is told to starts shell commands as `surehold -c SCRIPT` by itself."""
+
+    setting: tuple[str, ...]
+    """Where its settings have the program."""
+    line: str
+    """What it runs, with `{program}` as it is set, and `{script}` in quotes."""
+    session: str
+    """The variable that has the session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHost:
     """A host, as `surehold setup`, `surehold hook` and `surehold doctor --host` know it."""
 
@@ -69,8 +97,11 @@ class AgentHost:
     settings: "Callable[[HostPlace], Sequence[SettingsFile]]"
     """Its files, from the home directory or from the project, by the scope."""
     read_event: Callable[[Mapping[str, Any]], HookEvent]
+    event_shape: EventShape
     answer_shell: Callable[[HookEvent, str], Mapping[str, Any]] = lambda _event, _command: {}
     """What to answer so that another command runs instead."""
+    begin_session: Callable[[str], None] = lambda _program: None
+    """Let its shell begin with our program, where a hook can do that as a session begins."""
     edit_tools: Sequence[str]
     """Its own tools that change files, as its hooks name them."""
     shell_tool: str
@@ -81,8 +112,8 @@ class AgentHost:
     """What it does that cannot be recorded, and why."""
     moved_by: Mapping[str, str] = field(default_factory=dict[str, str])
     """Which variables move its directories out of the home directory, and which directory each of them replaces."""
-    starts_shell: bool = False
-    """It starts shell commands as `surehold -c SCRIPT` by itself; others are told to."""
+    shell_start: ShellStart | None = None
+    """How it starts shell commands as `surehold -c SCRIPT` by itself; None where hooks rewrite them."""
 
 
 def find_agent_host(key: str) -> AgentHost:
@@ -126,6 +157,25 @@ class EventNames:
         if name in {self.before, self.after} and tool in self.edit_tools:
             return "before_edit" if name == self.before else "after_edit"
         return "other"
+
+    def by_kind(self) -> dict[HookKind, str]:
+        """Return the names, as the doctor sends them."""
+        before, after = self.before, self.after
+        return {
+            "prompt": self.prompt,
+            "before_edit": before,
+            "after_edit": after,
+            "before_shell": before,
+            "end": self.end[0],
+        }
+
+
+def replace_command(event: HookEvent, command: str, *, decision: str) -> dict[str, Any]:
+    """Answer that another command runs instead, as Codex and VS Code understand it."""
+    updated = {**event.arguments, "command": command}
+    return {
+        "hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision, "updatedInput": updated}
+    }
 
 
 def text_of(event: Mapping[str, Any], *names: str) -> str:

@@ -1,19 +1,22 @@
 """Codex: hooks in `hooks.json`, our server in `config.toml`; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
     SERVER_NAME,
     AgentHost,
+    EventNames,
+    EventShape,
     HookEvent,
-    HookKind,
     HostPlace,
     group_hooks,
     json_hooks,
     object_of,
     patched_paths,
+    replace_command,
     text_of,
 )
 
@@ -21,14 +24,14 @@ if TYPE_CHECKING:
     from surehold.front.hosts.settings_files import SettingsFile
 
 _MATCHERS = {"UserPromptSubmit": "", "PreToolUse": "^(Bash|apply_patch)$", "PostToolUse": "^apply_patch$", "Stop": ""}
-_KINDS: Mapping[tuple[str, str], HookKind] = {
-    ("PreToolUse", "Bash"): "before_shell",
-    ("PreToolUse", "apply_patch"): "before_edit",
-    ("PostToolUse", "apply_patch"): "after_edit",
-    ("UserPromptSubmit", ""): "prompt",
-    ("Stop", ""): "end",
-    ("SessionEnd", ""): "end",
-}
+_EVENT_NAMES = EventNames(
+    prompt="UserPromptSubmit",
+    before="PreToolUse",
+    after="PostToolUse",
+    end=("Stop", "SessionEnd"),
+    edit_tools=frozenset({"apply_patch"}),
+    shell_tools=frozenset({"Bash"}),
+)
 
 
 def codex_hooks(command: str) -> dict[str, list[dict[str, Any]]]:
@@ -52,7 +55,7 @@ def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
 
 def _read_event(event: Mapping[str, Any]) -> HookEvent:
     arguments, tool = object_of(event, "tool_input"), text_of(event, "tool_name")
-    kind = _KINDS.get((text_of(event, "hook_event_name"), tool), "other")
+    kind = _EVENT_NAMES.kind_of(text_of(event, "hook_event_name"), tool)
     command = text_of(arguments, "command")
     return HookEvent(
         kind=kind,
@@ -68,12 +71,6 @@ def _read_event(event: Mapping[str, Any]) -> HookEvent:
     )
 
 
-def _answer_shell(event: HookEvent, command: str) -> Mapping[str, Any]:
-    updated = {**event.arguments, "command": command}
-    decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": updated}
-    return {"hookSpecificOutput": decision}
-
-
 HOST = AgentHost(
     key="codex",
     name="Codex",
@@ -81,9 +78,10 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"CODEX_HOME": ".codex"},
     read_event=_read_event,
+    event_shape=EventShape(names=_EVENT_NAMES.by_kind(), edit=("apply_patch", "command"), turn="turn_id"),
     edit_tools=("apply_patch",),
     shell_tool="Bash",
-    answer_shell=_answer_shell,
+    answer_shell=partial(replace_command, decision="allow"),
     next_steps=dict.fromkeys(
         ("user", "project"),
         "Start Codex and confirm the hooks in `/hooks`: it skips hooks that it was not told to trust.",

@@ -8,6 +8,7 @@ from surehold.front.hosts.agent_host import (
     SERVER_NAME,
     AgentHost,
     EventNames,
+    EventShape,
     HookEvent,
     HostPlace,
     object_of,
@@ -83,6 +84,9 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"COPILOT_HOME": ".copilot"},
     read_event=_read_event,
+    event_shape=EventShape(
+        names=_EVENT_NAMES.by_kind(), edit=("edit", "path"), session="sessionId", tool="toolName", arguments="toolArgs"
+    ),
     edit_tools=sorted(_EDIT_TOOLS),
     shell_tool=_SHELL_TOOL,
     # Without a decision: one would take the place of the question to the person.

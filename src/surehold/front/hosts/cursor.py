@@ -8,6 +8,7 @@ from surehold.front.hosts.agent_host import (
     SERVER_NAME,
     AgentHost,
     EventNames,
+    EventShape,
     HookEvent,
     HostPlace,
     object_of,
@@ -78,6 +79,9 @@ HOST = AgentHost(
     agent="cursor",
     settings=_list_settings,
     read_event=_read_event,
+    event_shape=EventShape(
+        names=_EVENT_NAMES.by_kind(), edit=("Write", "file_path"), session="conversation_id", turn="generation_id"
+    ),
     edit_tools=sorted(_EDIT_TOOLS),
     shell_tool=_SHELL_TOOL,
     answer_shell=lambda event, command: {

@@ -1,7 +1,8 @@
 """`surehold hook HOST`: what the hooks of a host call, with an event as JSON on standard input.
 
 1. A prompt begins a turn. 2. Before an edit tool runs, the bytes of its files are kept. 3. After it, what it did is one
-change of the history. 4. A shell command is put under `surehold -c`, which records what it does.
+change of the history. 4. A shell command is put under `surehold -c`, which records what it does; where a rewritten command
+would get around the person's rules, its shell is, as a session begins.
 
 A hook that fails says so on standard error and in a log, and lets the host go on; only `--strict` blocks it.
 """
@@ -19,7 +20,7 @@ from surehold.errors import InvalidArgument
 from surehold.front.hosts.agent_host import AgentHost, HookEvent, find_agent_host
 from surehold.front.hosts.hook_notes import HookNotes, PendingEdit, pending_name
 
-_PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 _OWN_COMMAND = re.compile(r"\s*(?:\S*/)?surehold\s[^;&|`$<>()\n]*")
 """A command of ours alone: what it changes is recorded already."""
 
@@ -39,6 +40,8 @@ class HookRun:
     def answer(self) -> Mapping[str, Any]:
         """Do what the event asks for, and return what the host is told."""
         match self.event.kind:
+            case "start":
+                self._begin_session()
             case "prompt":
                 self._begin_turn()
             case "before_edit":
@@ -52,6 +55,11 @@ class HookRun:
             case _:
                 pass
         return {}
+
+    def _begin_session(self) -> None:
+        from surehold.front.hosts.setup import find_program
+
+        self.host.begin_session(find_program())
 
     def _begin_turn(self) -> None:
         from surehold.app import open_records
@@ -183,6 +191,8 @@ def _describe_event(event: HookEvent | None) -> str:
             return f"What {event.tool or 'the edit'} does to {', '.join(event.paths) or 'files'}"
         case "before_shell":
             return "What this command does"
+        case "start":
+            return "What the shell does in this session"
         case "prompt":
             return "This turn by itself"
         case _:
@@ -193,7 +203,7 @@ def locate_root(directory: str) -> str:
     """Return the workspace of a host that works in a directory: what it calls its project, else the nearest one."""
     from surehold.front.shared.locate import find_workspace
 
-    project = next(filter(None, map(os.environ.get, _PROJECT_VARIABLES)), "")
+    project = next(filter(None, map(os.environ.get, PROJECT_VARIABLES)), "")
     return project or find_workspace(directory or os.getcwd())  # noqa: PTH109 - as above
 
 

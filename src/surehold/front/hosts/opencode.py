@@ -8,9 +8,11 @@ from surehold.front.hosts.agent_host import (
     HOOK_TIMEOUT_SECONDS,
     SERVER_NAME,
     AgentHost,
+    EventShape,
     HookEvent,
     HookKind,
     HostPlace,
+    ShellStart,
     object_of,
     patched_paths,
     text_of,
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from surehold.front.hosts.settings_files import SettingsFile
 
 _EDIT_TOOLS = ("edit", "write", "patch", "apply_patch", "multiedit")
+_SHELL = ("shell",)
 _PLUGIN = """\
 // Written by `surehold setup opencode`; `surehold setup opencode --remove` removes it.
 import { spawnSync } from "node:child_process"
@@ -81,7 +84,7 @@ def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
             name=f"{folder}opencode.json",
             edits=(
                 JsonValue(keys=("mcp", SERVER_NAME), value=server),
-                JsonDefault(keys=("shell",), value=place.executable),
+                JsonDefault(keys=_SHELL, value=place.executable),
             ),
         ),
         SettingsFile(
@@ -114,9 +117,18 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"XDG_CONFIG_HOME": ".config"},
     read_event=_read_event,
+    event_shape=EventShape(
+        names={"prompt": "prompt", "before_edit": "before", "after_edit": "after", "end": "end"},
+        edit=("edit", "filePath"),
+        name="event",
+        session="session",
+        turn="turn",
+        tool="tool",
+        arguments="args",
+    ),
     edit_tools=_EDIT_TOOLS,
     shell_tool="bash",
     next_steps=dict.fromkeys(("user", "project"), "Start opencode again; `opencode mcp list` names the server."),
     not_covered={"another `shell` in opencode.json": "shell commands are recorded only if Surehold is that shell"},
-    starts_shell=True,
+    shell_start=ShellStart(setting=_SHELL, line="{program} -c {script}", session="SUREHOLD_SESSION"),
 )

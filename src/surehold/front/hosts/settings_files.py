@@ -88,7 +88,7 @@ class JsonHook:
 
     def _is_ours(self, item: Any) -> bool:
         ours = re.compile(rf"surehold\S* hook {re.escape(self.host)}\b")
-        return any(ours.search(text) for text in _texts_in(item))
+        return any(ours.search(text) for text in texts_in(item))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,12 +175,12 @@ def _describe_edit(edit: SettingsEdit) -> str:
     return edit.put_into(empty)
 
 
-def _texts_in(value: Any) -> list[str]:
+def texts_in(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return [text for one in cast("dict[str, Any]", value).values() for text in _texts_in(one)]
-    return [text for one in cast("list[Any]", value) for text in _texts_in(one)] if isinstance(value, list) else []
+        return [text for one in cast("dict[str, Any]", value).values() for text in texts_in(one)]
+    return [text for one in cast("list[Any]", value) for text in texts_in(one)] if isinstance(value, list) else []
 
 
 def _prune_empty(text: str, keys: Sequence[str], before: str) -> str:

@@ -79,11 +79,6 @@ class HostSetup:
                 with suppress(OSError):
                     (self.base / above).rmdir()
 
-    def is_complete(self, workspace: "Workspace") -> bool:
-        return all(
-            one.put_into(_read_file(workspace, one).data) == _read_file(workspace, one).data for one in self.files
-        )
-
     def _without_ours(self, workspace: "Workspace", file: SettingsFile) -> tuple[Snapshot, Snapshot]:
         now = _read_file(workspace, file)
         if not now.exists:

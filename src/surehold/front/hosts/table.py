@@ -5,6 +5,7 @@ The limits were observed with the versions named here. A row is chosen by the na
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from surehold.text.measure import Unit
 from surehold.tools.call import AnswerBudget
@@ -15,6 +16,7 @@ _WRAPPER_LINES = 20
 """The lines of an answer around a page: the heading, and the notices."""
 _UNITS_PER_TOKEN = 4
 _USUAL = AnswerBudget()
+_MAX_REMEMBERED_HOSTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +141,7 @@ def find_host(client: str) -> HostEntry:
     return next((host for host in KNOWN_HOSTS if name.startswith((host.client, *host.also))), OTHER_HOSTS)
 
 
+@lru_cache(_MAX_REMEMBERED_HOSTS)
 def budget_for(client: str, *, max_chars: int = 0, max_tokens: int = 0, only_lower: bool = False) -> AnswerBudget:
     """Return what fits this host; a limit that was set by hand replaces what we know of it, or only lowers it."""
     if only_lower:

@@ -1,6 +1,7 @@
 """VS Code: hooks of its agent in a file of their own, our server among its servers; shell commands are rewritten."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from surehold.front.hosts.agent_host import (
@@ -8,10 +9,12 @@ from surehold.front.hosts.agent_host import (
     SERVER_NAME,
     AgentHost,
     EventNames,
+    EventShape,
     HookEvent,
     HostPlace,
     object_of,
     patched_paths,
+    replace_command,
     text_of,
 )
 
@@ -86,11 +89,6 @@ def _named_paths(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-def _answer_shell(event: HookEvent, command: str) -> Mapping[str, Any]:
-    updated = {**event.arguments, "command": command}
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask", "updatedInput": updated}}
-
-
 HOST = AgentHost(
     key="vscode",
     name="VS Code",
@@ -98,9 +96,10 @@ HOST = AgentHost(
     settings=_list_settings,
     moved_by={"XDG_CONFIG_HOME": ".config"},
     read_event=_read_event,
+    event_shape=EventShape(names=_EVENT_NAMES.by_kind(), edit=("replace_string_in_file", "filePath")),
     edit_tools=sorted(_EDIT_TOOLS),
     shell_tool="run_in_terminal",
-    answer_shell=_answer_shell,
+    answer_shell=partial(replace_command, decision="ask"),
     next_steps=dict.fromkeys(("user", "project"), "Reload the window; `MCP: List Servers` names the server."),
     not_covered={
         "everything": "VS Code has no command line that could be tested here; the settings follow its documentation",
