@@ -76,7 +76,7 @@ class Shell:
             check=False,
         )
 
-    def terminal(self, *argv: str, **environment: str) -> tuple[int, str]:
+    def terminal(self, *argv: str, typed: str = "", **environment: str) -> tuple[int, str]:
         """Run a command on a terminal of its own; return its exit code and everything it showed."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
@@ -88,6 +88,7 @@ class Shell:
             stderr=theirs,
         )
         os.close(theirs)
+        os.write(ours, typed.encode())
         shown = _everything(ours)
         os.close(ours)
         return process.wait(), shown.decode().replace("\r\n", "\n")

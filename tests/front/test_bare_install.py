@@ -68,12 +68,14 @@ def _link_package(name: str, packages: Path) -> None:
             (packages / top).symlink_to(with_top)
 
 
-def run_bare(bare: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run_bare(
+    bare: Path, *words: str, stdin: str = "", variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     root = bare / "root"
     root.mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     command = [bare / "env/bin/python", *words]
-    environment = {**kept, "XDG_STATE_HOME": str(bare / "state")}
+    environment = {**kept, "XDG_STATE_HOME": str(bare / "state"), **(variables or {})}
     return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, cwd=root, env=environment)
 
 
@@ -139,3 +141,37 @@ print([parser.find_flaw(source) for _ in range(2)])
 
     assert done.stdout.count("surehold[syntax]") == 1
     assert done.stdout.count("by_brackets=True") == 2
+
+
+EDIT_PYTHON = """
+from surehold import open_workspace
+from surehold.errors import SureholdError
+agent = open_workspace(".").session(agent="bare")
+for number, new in enumerate(["f((1)", "a = = 1", "if a:\\nb", "type B = int"]):
+    agent.create_file(f"{number}.py", "f(1)\\n")
+    line = agent.read_file(f"{number}.py", hashes=True).content.split("|")[0].split("#")
+    step = {"op": "replace_line", "line": 1, "hash": line[1], "content": new}
+    try:
+        print("written", *agent.edit_lines(f"{number}.py", [step]).safety_warnings)
+    except SureholdError as error:
+        print(error.reason)
+"""
+
+
+@requirement("front:install:brackets")
+def test_without_grammars_python_that_cannot_be_compiled_is_refused(bare: Path) -> None:
+    done = run_bare(bare, "-c", EDIT_PYTHON)
+    *refused, newer = done.stdout.splitlines()
+
+    assert (refused, done.stderr) == (["parse_error"] * 3, "")
+    assert newer.startswith("written")
+    assert "surehold[syntax]" in newer or sys.version_info >= (3, 12)
+
+
+@requirement("front:install:extras")
+def test_the_protocols_own_library_on_standard_input_names_its_extra(bare: Path) -> None:
+    done = run_bare(bare, "-m", "surehold", "mcp", ".", variables={"SUREHOLD_STDIO": "sdk"})
+
+    assert done.returncode == 1
+    assert 'pip install "surehold[serve]"' in done.stderr
+    assert "Bug" not in done.stderr

@@ -52,10 +52,20 @@ def test_modules_in_the_working_directory_are_not_imported(hostile: Path, comman
 
 
 @requirement("front:start:safe_path")
-def test_the_console_script_takes_no_package_of_its_name_from_the_working_directory(hostile: Path) -> None:
-    (hostile / "surehold.py").write_text((hostile / "json.py").read_text())
+@pytest.mark.parametrize("kind", ["module", "package"])
+@pytest.mark.parametrize(
+    "command",
+    [[sys.executable, "-m", "surehold"], [sys.executable, "-X", "utf8", "-m", "surehold"], [str(SCRIPT)]],
+    ids=["python -m surehold", "python -X utf8 -m surehold", "surehold"],
+)
+def test_no_package_of_our_name_is_taken_from_the_working_directory(
+    hostile: Path, command: list[str], kind: str
+) -> None:
+    trap = hostile / "surehold.py" if kind == "module" else hostile / "surehold" / "__init__.py"
+    trap.parent.mkdir(exist_ok=True)
+    trap.write_text((hostile / "json.py").read_text())
 
-    done = subprocess.run([str(SCRIPT), "--help"], cwd=hostile, capture_output=True, check=False)
+    done = subprocess.run([*command, "--help"], cwd=hostile, capture_output=True, check=False)
 
     assert done.returncode == 0, done.stderr.decode()
     assert not (hostile.parent / "ran").exists()

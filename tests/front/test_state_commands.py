@@ -2,7 +2,12 @@
 
 import json
 import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -11,6 +16,7 @@ from databases.schemas import PostgresSchema
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.app import open_workspace
+from surehold.errors import StateTooNew
 from surehold.stores.postgres import schema
 
 
@@ -95,9 +101,58 @@ def test_init_status_and_migrate(shell: Shell, project: Path, tmp_path: Path, wo
                 connection.execute(statement)
 
 
+@pytest.fixture
+def other_service() -> Iterator[int]:
+    """Return the port of a service that is not a database."""
+
+    def answer(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                with client:
+                    client.recv(4096)
+                    client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@requirement("fleet:state:place")
+def test_the_usual_spellings_of_an_address_work(shell: Shell, project: Path, postgres_schema: PostgresSchema) -> None:
+    parts = urlsplit(postgres_schema.url)
+    rest = f"dbname=postgres&user=postgres&port={parts.port}&{parts.query}"
+    for url in (
+        f"postgresql://postgres@127.0.0.1:1,127.0.0.1:{parts.port}/postgres?{parts.query}",
+        f"postgresql://?host=127.0.0.1&{rest}",
+        f"postgresql:///postgres?host=127.0.0.1&user=postgres&port={parts.port}&{parts.query}",
+    ):
+        said = shell("log", "--state", url, "--json")
+        assert (said.code, said.err) == (0, ""), url
+    assert (project / "a.py").read_text() == "one = 1\n"
+
+
+@requirement("fleet:state:reading")
+def test_a_database_that_is_read_only_can_be_looked_at(
+    shell: Shell, project: Path, postgres_schema: PostgresSchema
+) -> None:
+    assert shell("edit", "a.py", "--old", "1", "--new", "2", "--state", postgres_schema.url).code == 0
+    read_only = f"{postgres_schema.url}&options=-c%20default_transaction_read_only%3Don"
+
+    for words in (["log"], ["status"], ["verify"], ["read", "a.py"], ["grep", "one"], ["diff"]):
+        said = shell(*words, "--state", read_only)
+        assert said.code == 0, (words, said.err)
+    assert "1" in shell("log", "--state", read_only).out
+    refused = json.loads(shell("edit", "a.py", "--old", "2", "--new", "3", "--state", read_only, "--json").out)["error"]
+
+    assert refused["reason"] == "state_read_only"
+    assert (project / "a.py").read_text() == "one = 2\n"
+
+
 @requirement("fleet:state:words")
 def test_every_way_to_fail_is_named_and_nothing_is_written(
-    shell: Shell, project: Path, postgres_schema: PostgresSchema
+    shell: Shell, project: Path, postgres_schema: PostgresSchema, other_service: int
 ) -> None:
     server = postgres_schema.url.partition("/postgres?")[0]
     with psycopg.connect(postgres_schema.address.conninfo, autocommit=True) as connection:
@@ -112,6 +167,10 @@ def test_every_way_to_fail_is_named_and_nothing_is_written(
         f"{server}/postgres?schema=never_made": "state_not_set_up",
         f"{server}/postgres?schema=No": "bad_state_url",
         f"{postgres_schema.url}&options=-c%20default_transaction_read_only%3Don": "state_read_only",
+        f"{server.replace('postgres@', 'needs_password:right@')}/postgres?{postgres_schema.url.partition('?')[2]}": "state_denied",
+        f"postgresql://postgres@127.0.0.1:{other_service}/x": "state_not_postgres",
+        f"postgresql://postgres@127.0.0.1:{other_service}/x?sslmode=disable": "state_not_postgres",
+        "postgresql://postgres@127.0.0.1:x/x": "bad_state_url",
         "mysql://host/x": "bad_state_url",
     }
     for url, reason in cases.items():
@@ -152,3 +211,46 @@ def test_a_state_of_another_directory_is_refused(
     error = json.loads(said.out)["error"]
     assert error["reason"] == "state_of_another_workspace"
     assert str(project) in error["message"]
+
+
+@requirement("fleet:state:doctor")
+def test_doctor_looks_at_the_database(shell: Shell, project: Path, postgres_schema: PostgresSchema) -> None:
+    said = shell("doctor", "--root", str(project), "--state", postgres_schema.url, "--json")
+
+    report = json.loads(said.out)
+    found = {one["name"]: one for one in report["findings"] if one["name"].startswith("state_")}
+    assert list(found) == ["state_database", "state_schema", "state_role", "state_sync", "state_lease"]
+    assert found["state_database"]["detail"].startswith("PostgreSQL ")
+    assert found["state_schema"]["detail"].endswith(f"version {schema.LATEST}")
+    assert found["state_role"]["detail"] == "`postgres` may add entries, and change them; servers need less"
+    assert "fsync" in found["state_sync"]["detail"]  # the server of the tests confirms what is not on its disk
+    assert (said.code, report["ok"]) == (1, False)
+
+
+@requirement("fleet:state:doctor")
+def test_doctor_says_that_a_database_cannot_be_reached(shell: Shell, project: Path) -> None:
+    said = shell("doctor", "--root", str(project), "--state", "postgresql://postgres@127.0.0.1:1/x")
+
+    assert said.code == 1
+    assert "cannot be reached" in said.out
+    assert "Not every promise holds here" in said.out
+
+
+@requirement("fleet:state:schema")
+def test_a_schema_that_changes_under_a_running_server_is_noticed(
+    project: Path, postgres_schema: PostgresSchema
+) -> None:
+    with open_workspace(project, state=postgres_schema.url) as workspace, postgres_schema.connect() as connection:
+        session = workspace.session(agent="ada")
+        connection.execute("UPDATE schema_version SET version = %s", (schema.LATEST + 1,))
+        try:
+            with pytest.raises(StateTooNew) as refused:
+                session.create_file("b.py", "x")
+            with pytest.raises(StateTooNew):
+                workspace.check_history()
+        finally:
+            connection.execute("UPDATE schema_version SET version = %s", (schema.LATEST,))
+
+        assert "--state-dir" not in refused.value.action
+        assert not (project / "b.py").exists()
+        assert session.create_file("b.py", "x").change_id

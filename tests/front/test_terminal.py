@@ -7,6 +7,7 @@ import pytest
 
 from front.shell import Shell
 from spec.marks import requirement
+from surehold.app import open_workspace
 from surehold.front.cli.output import display_width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -109,3 +110,28 @@ def test_a_file_name_cannot_attack_the_terminal(shell: Shell, name: str) -> None
         assert "\u202e" not in rest
         assert "new\nline" not in rest
     assert [entry["path"] for entry in shell.json("log", "--all")["entries"]][-1] == name
+
+
+@requirement("front:cli:safe_text")
+@pytest.mark.parametrize("agent", ["x\x1b]0;pwn\x07\x1b[31mred", "two\nlines", "gpj.\u202eexe"])
+def test_the_name_of_an_agent_cannot_attack_the_terminal(shell: Shell, agent: str) -> None:
+    shell.write("a.txt", "one\n")
+    with open_workspace(shell.root) as workspace:
+        session = workspace.session(agent=agent)
+        session.read("a.txt")
+        session.edit("a.txt", ("one", "two"))
+
+    shown = {
+        " ".join(words): shell.terminal(*words, typed="n\n")
+        for words in (["status"], ["sessions"], ["log"], ["log", "--stat"], ["blame", "a.txt"], ["rewind"])
+    }
+
+    for words, (_, text) in shown.items():
+        rest = ESCAPE.sub("", text)
+        assert not any(ord(c) < 32 and c != "\n" for c in rest), words
+        assert "\u202e" not in rest
+        assert "two\nlines" not in rest, words
+        assert "]0;pwn\x07" not in text, words
+        assert "\x1b[31mred" not in text, words
+    assert "[y/N]" in shown["rewind"][1]
+    assert "Nothing was undone" in shown["rewind"][1]

@@ -18,7 +18,7 @@ def deleted(shell: Shell, *names: str) -> list[str]:
 def test_an_empty_trash_says_so_and_leaves_nothing_behind(shell: Shell) -> None:
     assert shell("trash", "list").out == "The trash is empty.\n"
     assert shell("trash").out == "The trash is empty.\n"
-    assert shell.json("trash", "list") == {"items": []}
+    assert shell.json("trash", "list") == {"items": [], "more": False}
     assert not shell.state_home.exists()
 
 
@@ -42,6 +42,25 @@ def test_the_trash_as_json_has_every_fact(shell: Shell) -> None:
 
     assert list(item) == ["id", "path", "sha256", "size", "trashed", "change_id", "agent", "session", "state"]
     assert (item["id"], item["path"], item["size"], item["state"]) == (name, "a.txt", 6, "kept")
+
+
+@requirement("front:cli:trash", "engine:trash:pages")
+def test_a_long_trash_is_listed_in_pages(shell: Shell) -> None:
+    one, two, three = deleted(shell, "a.txt", "b.txt", "c.txt")
+
+    first = shell("trash", "--limit", "2")
+    assert [line.split()[-1] for line in first.out.splitlines()] == ["PATH", "c.txt", "b.txt"]
+    assert first.err == f"There are more: surehold trash list --after {two}\n"
+    found = shell.json("trash", "list", "--limit", "2")
+    assert ([item["id"] for item in found["items"]], found["more"]) == ([three, two], True)
+
+    rest = shell("trash", "list", "--after", two)
+    assert [line.split()[-1] for line in rest.out.splitlines()] == ["PATH", "a.txt"]
+    assert rest.err == ""
+    assert shell("trash", "list", "--after", one).out == "There are no more.\n"
+    assert shell("trash", "list", "--after", "none").err == (
+        "Refused: Nothing in the trash is called `none`.\nNext: Look at `surehold trash list`.\n"
+    )
 
 
 @requirement("front:cli:trash", "front:cli:restore")

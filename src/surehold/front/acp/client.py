@@ -10,8 +10,8 @@ from surehold.errors import PermissionRequired
 from surehold.front.acp.events import EVENT_FORMATS, Dialect, ToolEvent, to_acp_update
 from surehold.front.acp.file_diffs import ChangePreview, preview_changes
 from surehold.front.acp.locations import changed_locations
-from surehold.front.shared.approval_queue import Decision, approval_for, cannot_show_error, client_gone_error
 from surehold.front.shared.change_text import ChangeText, unseen_lines
+from surehold.front.shared.pending_approval import Decision, approval_for, cannot_show_error, client_gone_error
 from surehold.front.shared.person import person_name
 from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.escape import escape_text

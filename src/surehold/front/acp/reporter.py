@@ -174,7 +174,10 @@ class Reporter:
         self.session = session
         self.root = root or session.workspace.roots[0]
         self._client = ClientChannel(client, session_id, dialect=dialect)
-        self._approvals = ApprovalQueue(seconds=patience)
+        workspace = session.workspace
+        self._approvals = ApprovalQueue(
+            seconds=patience, board=workspace.questions, note_unanswered=workspace.record_unanswered
+        )
         self._budget = budget or AnswerBudget()
         self._unchecked = unchecked
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from surehold.front.cli.command import CommandContext, short_id
-from surehold.front.cli.output import Output, TextStyle, format_count
+from surehold.front.cli.output import Output, TextStyle, format_count, format_size
 from surehold.front.shared.ledger_json import count_changed_lines, format_move, receipt_record
 from surehold.text.diff_rows import RowKind, classify_rows
 from surehold.text.escape import escape_text
@@ -25,8 +25,11 @@ _ROW_STYLES: dict[RowKind, TextStyle] = {
 
 
 def format_line_counts(change: "Change") -> str:
-    """Return how many lines a change adds and removes as `+3 -1`, without what is zero."""
+    """Return how many lines a change adds and removes as `+3 -1`; its sizes where the lines were not compared."""
     counts = count_changed_lines(change)
+    before, after = change.before, change.after
+    if not any(counts) and change.diff_truncated and before and after and before.sha256 != after.sha256:
+        return f"{format_size(before.size)} → {format_size(after.size)}"
     return " ".join(f"{sign}{number}" for sign, number in zip("+-", counts, strict=True) if number)
 
 
@@ -72,7 +75,9 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str, *, run
     elif receipt.dry_run:
         _print_preview(out, receipt)
     elif not receipt.change_id:
-        out.print_labelled("Already up to date", ", ".join(one.path for one in receipt.files))
+        names = ", ".join(one.path for one in receipt.files)
+        out.print_labelled("Already up to date", names or "nothing of it is left in any file")
+        _print_warnings(out, receipt)
     else:
         for one in receipt.files:
             if one.change.sets_times_only:
@@ -81,9 +86,15 @@ def print_receipt(context: CommandContext, receipt: "Receipt", verb: str, *, run
             out.print_labelled(verb, format_move(one.path, one.change.to_path) + lines, "green")
             for correction in one.plan.corrections:
                 out.print_labelled("  Note", correction.detail)
-        for warning in receipt.warnings:
-            out.print_labelled("  Warning", warning, "yellow")
+        _print_warnings(out, receipt)
         context.print_hint(f"To reverse this: {_reverse_command(receipt)}")
+
+
+def _print_warnings(out: Output, receipt: "Receipt") -> None:
+    for warning in receipt.left_out:
+        out.print_labelled("Left out", warning, "yellow")
+    for warning in receipt.warnings[len(receipt.left_out) :]:
+        out.print_labelled("  Warning", warning, "yellow")
 
 
 def _reverse_command(receipt: "Receipt") -> str:
@@ -105,3 +116,5 @@ def _print_preview(out: Output, receipt: "Receipt") -> None:
             paint_diff(out, one.change.diff)
         else:
             out.print_line(escape_text(format_move(one.path, one.change.to_path)))
+    for warning in receipt.left_out:
+        out.print_labelled("Left out", warning, "yellow")

@@ -45,10 +45,13 @@ class CommandContext:
     out: Output
     err: Output
 
-    def open_workspace(self, *, recover: bool = True) -> "Workspace":
-        """Open the workspace; creates its state directory if there is none yet."""
+    def open_workspace(self, *, recover: bool = True, remake: bool = False) -> "Workspace":
+        """Open the workspace; creates its state directory if there is none yet, and its root if a command removed it."""
         from surehold.app import Settings, open_workspace
 
+        if remake and self._is_removed():
+            os.mkdir(self.root)  # noqa: PTH102 - a string all the way
+            self.print_note(f"Made again: {self.root}")
         state_dir = as_path(self.state_dir) if self.state_dir else None
         settings = Settings(state_dir=state_dir, state=self.state, blobs=self.blobs_address, recover_on_open=recover)
         return open_workspace(self.root, settings=settings)
@@ -62,7 +65,7 @@ class CommandContext:
     def open_recorded_workspace(self) -> "Workspace":
         """Open a workspace that has a history; refuse one that has none, without creating anything."""
         if self.has_history():
-            return self.open_workspace()
+            return self.open_workspace(remake=True)
         action = "Change a file through Surehold first, for example: surehold edit PATH --old A --new B"
         raise NotFound("There is no history here yet.", path=self.root, reason="no_history", action=action)
 
@@ -79,15 +82,23 @@ class CommandContext:
         return CallAuthor(agent=person_name())
 
     def has_history(self) -> bool:
-        self.check_root()
+        self.check_root(or_removed=True)
         from surehold.front.shared.locate import has_state_database
 
         return bool(self.state) or has_state_database(self.state_directory)
 
-    def check_root(self) -> None:
-        if not as_path(self.root).is_dir():
+    def check_root(self, *, or_removed: bool = False) -> None:
+        if not as_path(self.root).is_dir() and not (or_removed and self._is_removed()):
             message, action = f"`{self.root}` is not a directory.", "Name a directory with --root."
             raise NotFound(message, path=self.root, reason="no_such_root", action=action)
+
+    def _is_removed(self) -> bool:
+        """Tell whether the root is gone, and was a workspace: its history is known by its path."""
+        if os.path.lexists(self.root) or not os.path.isdir(os.path.dirname(os.path.abspath(self.root))):  # noqa: PTH100, PTH112, PTH120
+            return False
+        from surehold.front.shared.locate import has_state_database
+
+        return not self.state and has_state_database(self.state_directory)
 
     @property
     def state_place(self) -> str:
@@ -240,8 +251,8 @@ def parse_count(text: str) -> int:
 
 
 def short_id(name: str) -> str:
-    """Return the end of an id, which is enough to name it."""
-    return name[-SHORT_ID_CHARS:]
+    """Return the end of an id, which is enough to name it; one that is short, such as `outside-12`, is whole."""
+    return name if len(name) <= 2 * SHORT_ID_CHARS else name[-SHORT_ID_CHARS:]
 
 
 def quote_for_shell(text: str) -> str:

@@ -245,8 +245,9 @@ def _locate_root(args: argparse.Namespace) -> str:
     try:
         here = os.getcwd()  # noqa: PTH109 - neither here
     except FileNotFoundError:
-        action = "Change to a directory that exists, or name one with --root."
-        raise NotFound("The current directory no longer exists.", reason="no_such_root", action=action) from None
+        from surehold.front.shared.locate import find_removed_workspace
+
+        return find_removed_workspace("" if args.root else os.environ.get("PWD", ""), args.state_dir)
     if args.root or args.state_dir or args.state or args.command in _ELSEWHERE:
         return args.root or "."
     from surehold.front.shared.locate import find_workspace

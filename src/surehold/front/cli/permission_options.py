@@ -14,7 +14,7 @@ from surehold.workspace.settings import MODES
 if TYPE_CHECKING:
     from surehold.app import Settings
     from surehold.front.cli.config.configuration import Configuration
-    from surehold.front.shared.approval_queue import Decision, PendingApproval
+    from surehold.front.shared.pending_approval import Decision, PendingApproval
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.settings import Mode
 
@@ -83,7 +83,8 @@ def ask_at_keyboard(context: CommandContext) -> "Approver | None":
 
     from concurrent.futures import Future
 
-    from surehold.front.shared.approval_queue import ApprovalQueue, PendingApproval, approval_for
+    from surehold.front.shared.approval_queue import ApprovalQueue
+    from surehold.front.shared.pending_approval import PendingApproval, approval_for
     from surehold.workspace.access.permission import Approval
 
     def show_question(question: PendingApproval) -> Future[Approval]:

@@ -28,7 +28,8 @@ from surehold.text.escape import escape_text
 if TYPE_CHECKING:
     from surehold.capture.caller import CommandLine, RunEnding
     from surehold.capture.joined import OpenRun
-    from surehold.capture.keeper import Keeper
+    from surehold.capture.kept.keeper import Keeper
+    from surehold.capture.settled.settlement import Settlement
     from surehold.capture.supervisor import DeletionGuard
     from surehold.workspace.runs.recorder import RunRecorder
 
@@ -65,6 +66,7 @@ def _parse_seconds(text: str) -> float:
         default=None,
     ),
     argument("--ask-through", None, argparse.SUPPRESS, type=parse_positive, default=0),
+    flag("--end-tree", argparse.SUPPRESS),
     flag("--confine", "let it write only below the workspace and temporary directories (Landlock)"),
     flag("--best-effort", "where capture is impossible, compare the tree before and after instead"),
     argument(
@@ -176,7 +178,7 @@ def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
         err.print_line(
             "surehold: the supervisor ended before the command did. What was kept is recorded by: surehold recover"
         )
-    elif not report["complete"] and not report.get("joined"):
+    elif report["not_kept"] and not report.get("joined"):
         err.print_line("surehold: what the command did was not captured completely:")
         for one in report["not_kept"][:_SHOWN_UNKEPT]:
             where = f"{escape_text(one['path'])}: " if one["path"] else ""
@@ -219,12 +221,13 @@ class _CommandBook:
             run_id=self.change_id,
             root=self.root,
             wait=self.args.wait,
+            ends_tree=self.args.end_tree,
             writable=(self.root, *_WRITABLE, temporary) if self.args.confine else None,
         )
 
     def covers(self, path: bytes) -> bool:
         if self._covers is None:
-            from surehold.capture.keeper import CoveredPaths
+            from surehold.capture.kept.covered import CoveredPaths
 
             state = os.path.realpath(self.context.state_directory)
             self._covers = CoveredPaths([os.fsencode(self.root)], [os.fsencode(state)]).covers
@@ -264,22 +267,41 @@ class _CommandBook:
         return self._guard
 
     def conclude(self, exit_code: int, notes: Sequence[tuple[bytes, str]], running: Sequence[str]) -> dict[str, Any]:
-        from surehold.capture.settle import Settlement, UnkeptPath
+        from surehold.capture.settled.settlement import UnkeptPath
 
-        settled, approval = Settlement(), self._guard.approval if self._guard else None
-        if self._recorder is not None:
-            settled = self._recorder.preview() if running else self._recorder.finish(exit_code, approval)
-        settled.not_kept += [UnkeptPath(key=os.fsdecode(path), why=why) for path, why in notes]
+        settled, is_recorded = self._settle(exit_code, is_running=bool(running))
+        above = os.fsencode(self.root.rstrip("/")) + b"/"
+        settled.not_kept += [UnkeptPath(key=os.fsdecode(path.removeprefix(above)), why=why) for path, why in notes]
         answer: dict[str, Any] = {
-            "change_id": self.change_id if settled.changes or running else None,
+            "change_id": self.change_id if settled.changes or running or not is_recorded else None,
             "exit_code": exit_code,
             **settled.count_paths(),
-            "complete": settled.complete,
+            "complete": settled.complete and not running,
             "not_kept": [{"path": one.key, "why": one.why} for one in settled.not_kept],
             "running": list(running),
         }
         self.write_report(answer)
         return answer
+
+    def _settle(self, exit_code: int, *, is_running: bool) -> "tuple[Settlement, bool]":
+        """Record what the command did, and tell whether that went well: what was kept stays where it is if not."""
+        from surehold.capture.settled.settlement import Settlement, UnkeptPath
+        from surehold.errors import SureholdError
+
+        recorder, settled, failure = self._recorder, Settlement(), ""
+        if recorder is None:
+            return settled, True
+        try:
+            if not is_running:
+                return recorder.finish(exit_code, self._guard.approval if self._guard else None), True
+        except (SureholdError, OSError) as error:
+            failure = error.message if isinstance(error, SureholdError) else str(error)
+        with suppress(SureholdError, OSError):
+            settled = recorder.preview()
+        if failure:
+            why = f"it is kept, and not in the history yet ({failure}) When that is mended: surehold recover"
+            settled.not_kept.insert(0, UnkeptPath(key="", why=why))
+        return settled, not failure
 
     def write_report(self, answer: dict[str, Any]) -> None:
         """Write the report where it was asked for; a failure is told, and changes nothing else."""

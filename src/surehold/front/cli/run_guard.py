@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
-    from surehold.capture.keeper import Keeper
+    from surehold.capture.kept.keeper import Keeper
     from surehold.stores.approval import ApprovalRecord
 
 _SHOWN_PATHS = 20

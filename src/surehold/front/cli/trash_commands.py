@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, InvalidArgument, SureholdError
 from surehold.front.cli.change_view import print_receipt
-from surehold.front.cli.command import CommandContext, argument, command, flag, short_id, with_action
+from surehold.front.cli.command import CommandContext, argument, command, flag, parse_positive, short_id, with_action
 from surehold.front.cli.output import TableColumn, format_count, format_size
 from surehold.front.shared.ledger_json import trash_record
+from surehold.stores.upkeep import TrashQuery
 
 if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace
@@ -24,15 +25,23 @@ _TRASH_COLUMNS = (
 )
 
 
-@command("list", "List deleted files, newest first (the default).", example="surehold trash list")
-def list_trash_command(context: CommandContext, _: argparse.Namespace) -> None:
+@command(
+    "list",
+    "List deleted files, newest first (the default).",
+    argument("--limit", "N", "how many to show (default: 100)", type=parse_positive, default=100),
+    argument("--after", "ID", "go on after this one, the last of an earlier list", default=""),
+    example="surehold trash list",
+)
+def list_trash_command(context: CommandContext, args: argparse.Namespace) -> None:
     if not context.has_history():
-        context.print_outcome("The trash is empty.", items=[])
+        context.print_outcome("The trash is empty.", items=[], more=False)
         return
     with context.open_workspace() as workspace:
-        items = workspace.history.trash()
+        found = workspace.history.trash(TrashQuery(after=args.after, limit=args.limit + 1))
+    items, more = found[: args.limit], len(found) > args.limit
     if context.json or not items:
-        context.print_outcome("The trash is empty.", items=[trash_record(item) for item in items])
+        sentence = "There are no more." if args.after else "The trash is empty."
+        context.print_outcome(sentence, items=[trash_record(item) for item in items], more=more)
         return
     out = context.out
     out.print_table(
@@ -48,6 +57,8 @@ def list_trash_command(context: CommandContext, _: argparse.Namespace) -> None:
             for item in items
         ],
     )
+    if more:
+        context.print_note(f"There are more: surehold trash list --after {items[-1].id}")
     context.print_hint(f"To restore one: surehold restore {short_id(items[0].id)}")
 
 
@@ -72,9 +83,8 @@ def _trash_id(workspace: "Workspace", item: str) -> str:
     """Return the id of the newest deleted file with that path, else what was typed."""
     with suppress(SureholdError):
         key = workspace.target(item).key
-        found = next((one.id for one in workspace.history.trash() if one.path == key), None)
-        if found:
-            return found
+        if found := workspace.history.trash(TrashQuery(path=key, limit=1)):
+            return found[0].id
     return item
 
 
@@ -87,7 +97,7 @@ def _trash_id(workspace: "Workspace", item: str) -> str:
 )
 def empty_trash_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
-        number = len(args.ids) or len(workspace.history.trash())
+        number = len(args.ids) or workspace.history.count_trash()
         if number and not args.yes:
             _confirm_emptying(context, number)
         emptied = workspace.history.empty_trash(args.ids) if number else 0

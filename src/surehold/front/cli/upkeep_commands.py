@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from surehold.errors import NotFound, PermissionDenied
 from surehold.front.cli.command import CommandContext, argument, as_path, command, flag, short_id
+from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
 from surehold.text.escape import escape_text
 
@@ -37,7 +38,7 @@ def verify_command(context: CommandContext, args: argparse.Namespace) -> int:
         sentence = "There is no history here yet, so there is nothing to check."
         context.print_outcome(sentence, ok=True, entries=0, blobs=0)
         return 0
-    with context.open_workspace() as workspace:
+    with context.open_workspace() as workspace, ProgressLine(context.err, "Checking the history"):
         verdict = workspace.history.verify()
     if context.json:
         context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
@@ -54,8 +55,8 @@ def _verify_bundle(context: CommandContext, name: str) -> int:
     from surehold.workspace.past.bundle import check_bundle
 
     try:
-        with as_path(name).open("rb") as file:
-            verdict = check_bundle(file)
+        with as_path(name).open("rb") as file, ProgressLine(context.err, "Checking the bundle") as progress:
+            verdict = check_bundle(progress.count(file))
     except OSError as error:
         message = f"`{name}` cannot be read: {error.strerror}."
         raise NotFound(message, path=name, reason="no_bundle", action="Name a file that can be read.") from None
@@ -86,7 +87,7 @@ def _print_broken(context: CommandContext, verdict: "LedgerCheck") -> None:
 def recover_command(context: CommandContext, _: argparse.Namespace) -> int:
     settled: tuple[SettledIntent, ...] = ()
     if context.has_history():
-        with context.open_workspace(recover=False) as workspace:
+        with context.open_workspace(recover=False, remake=True) as workspace:
             settled = workspace.recover()
     if context.json or not settled:
         context.print_outcome("There was nothing to recover.", settled=[asdict(one) for one in settled])
@@ -159,9 +160,21 @@ _PROMISE_TRIALS = (
     ("Nothing is lost", ("sync_file", "sync_directory", "state_database", "state_sync", "exchange", "lease")),
     (
         "Nothing is half done",
-        ("exchange", "no_replace", "nameless_file", "sync_file", "sync_directory", "state_database"),
+        (
+            "exchange",
+            "no_replace",
+            "nameless_file",
+            "sync_file",
+            "sync_directory",
+            "state_database",
+            "state_sync",
+            "state_schema",
+        ),
     ),
-    ("No unseen change is overwritten", ("exchange", "no_replace", "lock", "lock_reach", "mount", "state_mount")),
+    (
+        "No unseen change is overwritten",
+        ("exchange", "no_replace", "lock", "lock_reach", "mount", "state_mount", "state_role", "state_blobs"),
+    ),
     ("Untouched bytes stay untouched", ("attributes", "access_lists", "hard_links")),
     ("Nothing outside is reachable", ("contained_open", "letter_case", "unicode_names")),
 )
@@ -186,6 +199,10 @@ _TRIAL_TITLES = {
     "space": "free space",
     "state_database": "history: database",
     "state_sync": "history: fsync",
+    "state_schema": "history: schema",
+    "state_role": "history: role",
+    "state_lease": "history: lease",
+    "state_blobs": "history: large versions",
     "state_mount": "history: file system",
     "state_space": "history: free space",
 }
@@ -219,7 +236,11 @@ def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
     if args.host:
         return _print_coverage(context, args.host)
     root = as_path(os.path.realpath(context.root))
-    findings = _examine_disk(root, context.state_directory)
+    findings = _examine_disk(root, context.state_directory, state=context.state)
+    if context.state:
+        from surehold.front.cli.config.state_commands import examine_state
+
+        findings = (*findings, *examine_state(context.state, context.blobs_address))
     promises = judge_promises(findings)
     all_hold = all(one.state != "does not hold" for one in promises)
     if context.json:
@@ -276,14 +297,14 @@ def _print_hosts(context: CommandContext) -> None:
     )
 
 
-def _examine_disk(root: "Path", state_dir: "Path") -> tuple["ProbeResult", ...]:
-    """Run every trial, in the root and where the history is or would be."""
+def _examine_disk(root: "Path", state_dir: "Path", *, state: str) -> tuple["ProbeResult", ...]:
+    """Run every trial, in the root and where the history is or would be, unless that is a database."""
     from surehold.disk.probe import probe_directory, probe_state
 
     while not state_dir.is_dir():
         state_dir = state_dir.parent
     try:
-        return (*probe_directory(root), *probe_state(state_dir))
+        return (*probe_directory(root), *(() if state else probe_state(state_dir)))
     except OSError as error:
         path = error.filename if isinstance(error.filename, str) else str(root)
         action = "Allow new directories there, or name other directories with --root and --state-dir."

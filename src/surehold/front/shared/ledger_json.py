@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from surehold.text.diff_rows import count_rows
 
 if TYPE_CHECKING:
-    from surehold.stores.base import Call, Change, Entry, TrashItem
+    from surehold.stores.base import Call, Change, Entry
+    from surehold.stores.upkeep import TrashItem
     from surehold.text.snapshot import Version
     from surehold.workspace.proposal import FileReceipt, Receipt
 
@@ -80,8 +81,9 @@ def approval_record(entry: "Entry") -> dict[str, Any] | None:
         "who": approval.who or None,
         "at": approval.at or None,
         "note": approval.note or None,
-        "edited": bool(proposal),
+        "edited": bool(proposal or approval.left_out),
         "proposal_sha256": proposal or None,
+        **({"left_out": approval.left_out} if approval.left_out else {}),
     }
 
 
@@ -96,6 +98,7 @@ def describe_approval(entry: "Entry") -> dict[str, str]:
         "Asked": f"{approval.rule}; {answer}",
         "Reply": approval.note,
         "Edited": f"the person changed the content; the agent proposed {proposal}" if proposal else "",
+        "Left out": f"the person left files out; they are in {approval.left_out}" if approval.left_out else "",
     }
     return {label: text for label, text in facts.items() if text}
 

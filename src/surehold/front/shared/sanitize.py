@@ -36,6 +36,8 @@ def without_surrogates(value: Any) -> Any:
 
 def has_surrogates(value: Any) -> bool:
     """Tell whether text or plain data contains half of a character."""
+    if isinstance(value, str) and value.isascii():
+        return False
     try:
         (value if isinstance(value, str) else encode_json(value)).encode()
     except UnicodeEncodeError:

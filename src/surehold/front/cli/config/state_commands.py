@@ -10,6 +10,7 @@ from surehold.front.cli.output import TableCell, TableColumn, format_count
 
 if TYPE_CHECKING:
     from surehold.app import Settings
+    from surehold.disk.probe import ProbeResult
     from surehold.stores.postgres.database import PostgresDatabase
 
 _URL = "postgresql://USER@HOST/DATABASE"
@@ -24,14 +25,18 @@ _WORKSPACE_COLUMNS = (
 @command(
     "init",
     "Set up a database for histories, or bring it up to date.",
-    argument("url", "URL", _URL),
+    argument("url", "URL", f"{_URL} (default: what --state names)", nargs="?", default=""),
     argument("--role", "NAME", "also let this role use it, and do nothing else"),
     example="surehold state init postgresql://owner@db.example/surehold --role agents",
 )
 def init_state_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.stores.postgres import schema
 
-    database = _open_database(args.url)
+    url: str = args.url or context.state
+    if not url:
+        action = f"Name it: surehold state init {_URL}, or set SUREHOLD_STATE."
+        raise InvalidArgument("No database is named.", reason="bad_state_url", action=action)
+    database = _open_database(url)
     try:
         before, after = schema.set_up(database)
         if args.role:
@@ -99,7 +104,7 @@ def migrate_state_command(context: CommandContext, args: argparse.Namespace) -> 
         context.state_directory, Settings(state=context.state, blobs=context.blobs_address), root=context.root
     )
     try:
-        there = open_store(target.state_dir or context.state_directory, target, root=context.root)
+        there = open_store(target.state_dir or context.state_directory, target, root=context.root, importing=True)
         try:
             moved = copy_history(source, there)
         finally:
@@ -169,6 +174,27 @@ def _describe_database(url: str) -> "dict[str, Any]":
         }
     finally:
         database.close()
+
+
+def examine_state(url: str, blobs: str) -> "tuple[ProbeResult, ...]":
+    """Look at a database, and at the place of large versions, as `doctor` reports it."""
+    from surehold.disk.probe import ProbeResult
+    from surehold.stores.blobs.large_versions import probe_blobs
+    from surehold.stores.postgres import schema
+    from surehold.workspace.settings import Limits
+
+    database = _open_database(url)
+    try:
+        found = [ProbeResult(**asdict(one)) for one in schema.examine_database(database)]
+    finally:
+        database.close()
+    found.append(
+        ProbeResult(name="state_lease", ok=True, detail=f"{Limits().lease:g} seconds, by the database's clock")
+    )
+    if blobs:
+        problem = probe_blobs(blobs)
+        found.append(ProbeResult(name="state_blobs", ok=not problem, detail=problem or f"{blobs} honours conditions"))
+    return tuple(found)
 
 
 def _describe_directory(context: CommandContext, given: str) -> "dict[str, Any]":
