@@ -82,7 +82,7 @@ def draw_sample(mutants: Sequence[Mutant], *, seed: int, count: int) -> list[Mut
 class _MutantFinder(ast.NodeVisitor):
     """Walks through a module; docstrings, messages, annotations, decorators and assertions are left alone.
 
-    So are constants with a name in capitals: the value of a limit is a choice, which no test should repeat.
+    So are protocols, of which nothing runs, and constants with a name in capitals: the value of a limit is a choice, which no test should repeat.
     """
 
     def __init__(self, path: str, source: bytes) -> None:
@@ -111,6 +111,8 @@ class _MutantFinder(ast.NodeVisitor):
         self._returns = outer
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        if any(self._text(base) == "Protocol" for base in node.bases):
+            return
         self._scope.append(node.name)
         for child in node.body:
             self.visit(child)
@@ -173,7 +175,7 @@ class _MutantFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
-        operands = [self._text(one) for one in (node.left, *node.comparators)]
+        operands = [self._operand(one) for one in (node.left, *node.comparators)]
         for changed in range(len(node.ops)):
             row = operands[0]
             for index, (operator, operand) in enumerate(zip(node.ops, operands[1:], strict=True)):
@@ -228,6 +230,11 @@ class _MutantFinder(ast.NodeVisitor):
             case name:
                 return _EMPTY_VALUES.get(name, "None")
 
+    def _operand(self, node: ast.expr) -> str:
+        """Return the text of one side of a comparison, in the parentheses that it needs and that are not a part of it."""
+        bare = isinstance(node, ast.Compare | ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
+        return f"({self._text(node)})" if bare else self._text(node)
+
     def _text(self, node: ast.expr) -> str:
         start, end = self._place(node)
         return self._source[start:end].decode()
@@ -257,6 +264,8 @@ class _MutantFinder(ast.NodeVisitor):
 
 
 def _is_limit(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(_is_limit(one) for one in target.elts)
     return isinstance(target, ast.Name) and target.id.isupper()
 
 

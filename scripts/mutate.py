@@ -5,6 +5,7 @@
    its package in WIDE, until the time is over.
 3. A mutant is killed when a test fails that passes on the unchanged source. Mutants that change nothing, by judgement,
    are listed in `equivalent_mutants.py`, with the reason, and do not count.
+4. A run that was interrupted goes on where it was: what was traced and killed holds until the module or the test changes.
 
 Exits with 1 when fewer than 95 % are killed.
 """
@@ -20,32 +21,43 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
 from equivalent_mutants import EQUIVALENT
 from mutants import Mutant, all_mutants, draw_sample
 
 PROJECT = Path(__file__).parents[1]
+PACKAGE = PROJECT / "src" / "surehold"
 NOTES = PROJECT / ".mutate"
 GOAL_PERCENT = 95
 
-TRACED = ("workspace", "disk", "stores", "text", "properties", "search", "dialects")
+TRACED = ("workspace", "disk", "stores", "text", "properties", "search", "dialects", "tools", "capture", "front")
 """The folders of tests whose lines are recorded, where they run in the same process."""
-_TALKS_TO_SERVER = re.compile(r"\b(StdioClient|Desk|Place)\b")
+_TALKS_TO_SERVER = re.compile(
+    r"\bStdioClient\b|^from (dialects|front)[^()]* import [^)\n]*\b(Desk|Place)\b|\"serve\"|needs_browser", re.MULTILINE
+)
 WIDE = {
     "workspace": ("workspace/test_durable.py", "dialects/claude", "concurrency", "crash"),
+    "workspace/runs": ("capture",),
+    "workspace/past": ("workspace/test_durable.py", "capture"),
+    "workspace/undo": ("workspace/test_durable.py", "capture"),
     "disk": ("workspace/test_durable.py", "workspace/test_editor.py", "concurrency", "crash"),
     "stores": ("workspace/test_durable.py", "stores/test_many_writers.py", "concurrency"),
     "text": ("dialects",),
 }
-"""The tests that start processes, whose lines are not known: what a mutant of a package meets then."""
-_NARROW_SECONDS, _WIDE_SECONDS, _TEST_SECONDS = 30, 240, 120
+"""The tests that start processes, whose lines are not known: what a mutant meets then, by its innermost folder here."""
+_NARROW_SECONDS, _WIDE_SECONDS, _TEST_SECONDS = 30, 150, 120
+_TRACE_SECONDS, _SILENT_SECONDS = 1200, 600
+"""How long the tests of one batch may be traced; and for how long pytest may work on one mutant."""
+_TRACED_AT_ONCE = 12
 _NOT_COPIED = (".git", ".venv", ".mutate", ".conformance", ".hypothesis", ".*_cache", "build", "dist")
 
 
@@ -86,18 +98,27 @@ class PrivateCopy:
         report.unlink(missing_ok=True)
         process = self._start_pytest(tests, *(["-x"] if first_only else []), seconds=seconds, trace=trace)
         try:
-            process.wait(timeout=seconds + 2 * _TEST_SECONDS)
+            process.wait(timeout=seconds + _TEST_SECONDS)
         except subprocess.TimeoutExpired:
             return {"failed": ["a test that hangs"]}
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            _end_group(process)
         return json.loads(report.read_text("utf-8")) if report.exists() else {"failed": ["the start of pytest"]}
 
     def try_in_forks(self, mutants: Sequence[tuple[Mutant, Sequence[str]]]) -> Iterator[str | None]:
         """Yield which test noticed each mutant, empty if none did; None where it must be tried with a fresh start."""
+        done = 0
+        while done < len(mutants):
+            for killer in self._fork_until_stuck(mutants[done:]):
+                yield killer
+                done += 1
+            if done < len(mutants):  # this one ended pytest, or kept it: the others are tried without it
+                yield None
+                done += 1
+
+    def _fork_until_stuck(self, mutants: Sequence[tuple[Mutant, Sequence[str]]]) -> Iterator[str | None]:
         rows, results, package = self._directory / "mutants.json", self._directory / "results", "src/surehold"
+        results.unlink(missing_ok=True)
         sources = {one.path: (self._directory / package / one.path).read_bytes() for one, _ in mutants}
         told = [
             {"path": one.path, "source": one.apply(sources[one.path]).decode(), "tests": tests}
@@ -106,14 +127,20 @@ class PrivateCopy:
         rows.write_text(json.dumps(told), encoding="utf-8")
         files = sorted({test.partition("::")[0] for _, tests in mutants for test in tests})
         process = self._start_pytest(files, seconds=1 << 30, mutants=str(rows), results=str(results))
-        done = 0
-        while process.poll() is None or done < len(mutants):
-            lines = results.read_text("utf-8").splitlines() if results.exists() else []
-            yield from (json.loads(line) for line in lines[done:])
-            if process.poll() is not None and len(lines) == done:
-                raise RuntimeError("pytest ended before all mutants were tried.")
-            done = len(lines)
-            time.sleep(0.1)
+        done, since = 0, time.monotonic()
+        try:
+            while done < len(mutants) and time.monotonic() < since + _SILENT_SECONDS:
+                has_ended = process.poll() is not None
+                lines = results.read_text("utf-8").splitlines() if results.exists() else []
+                if lines[done:]:
+                    since = time.monotonic()
+                yield from (json.loads(line) for line in lines[done:])
+                done = len(lines)
+                if has_ended:
+                    return
+                time.sleep(0.1)
+        finally:
+            _end_group(process)
 
     def _start_pytest(self, tests: Sequence[str], *options: str, **wish: Any) -> "subprocess.Popen[bytes]":
         named = self._directory / "tests.txt"
@@ -128,33 +155,65 @@ class PrivateCopy:
         return subprocess.Popen(command, cwd=self._directory, env=environment, start_new_session=True, **quiet)
 
 
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End a process with all that it started: servers of a test that failed may be left."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def trace_tests(copies: Sequence[PrivateCopy]) -> list[TracedTest]:
-    """Return every test of TRACED that passes, the fastest first; a file is traced again when it or the source changed."""
-    source = hashlib.sha256(b"".join(file.read_bytes() for file in sorted((PROJECT / "src").rglob("*.py"))))
+    """Return every test of TRACED that passes, the fastest first.
+
+    A file is traced again when it changed, or a module that its tests execute.
+    """
+    free = SimpleQueue[PrivateCopy]()
+    for copy in copies:
+        free.put(copy)
     NOTES.mkdir(exist_ok=True)
-    digests = {
-        str(file.relative_to(PROJECT)): hashlib.sha256(source.digest() + file.read_bytes()).hexdigest()
+    digests = {str(file.relative_to(PACKAGE)): _digest(file) for file in PACKAGE.rglob("*.py")}
+    names = [
+        str(file.relative_to(PROJECT))
         for folder in TRACED
         for file in sorted((PROJECT / "tests" / folder).rglob("test_*.py"))
         if not _TALKS_TO_SERVER.search(file.read_text("utf-8"))
-    }
-    changed = [name for name, digest in digests.items() if _note_of(name).get("of") != digest]
+    ]
+    changed = [name for name in names if not _is_valid(name, digests)]
 
-    def trace(copy: PrivateCopy, names: Sequence[str]) -> None:
-        report = copy.run_tests(names, seconds=3600, first_only=False, trace=True) if names else {}
-        for name in names:
+    def trace(batch: Sequence[str]) -> None:
+        copy = free.get()
+        try:
+            report = copy.run_tests(batch, seconds=_TRACE_SECONDS, first_only=False, trace=True)
+        finally:
+            free.put(copy)
+        if "lines" not in report:
+            print(f"Not traced, since pytest did not come to its end: {', '.join(batch)}", flush=True)
+            return
+        for name in batch:
             parts = {part: _of_file(name, report.get(part, {})) for part in ("seconds", "lines")}
+            executed = sorted({path for lines in parts["lines"].values() for path in lines})
             note = {
-                "of": digests[name],
+                "of": _digest(PROJECT / name),
+                "modules": {path: digests[path] for path in executed},
                 "failed": [test for test in report["failed"] if test.startswith(name)],
                 **parts,
             }
             _note_path(name).write_text(json.dumps(note), encoding="utf-8")
 
     with ThreadPoolExecutor(len(copies)) as pool:
-        shares = [changed[number :: len(copies)] for number in range(len(copies))]
-        list(pool.map(trace, copies, shares))
-    return sorted((test for name in digests for test in _passing_tests(_note_of(name))), key=lambda one: one.seconds)
+        count = -(-len(changed) // _TRACED_AT_ONCE)
+        list(pool.map(trace, (changed[number::count] for number in range(count))))
+    return sorted((test for name in names for test in _passing_tests(_note_of(name))), key=lambda one: one.seconds)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _is_valid(name: str, digests: dict[str, str]) -> bool:
+    """Tell whether what was traced of a file of tests holds: it is as it was, and so are all modules that it executes."""
+    note = _note_of(name)
+    return note.get("of") == _digest(PROJECT / name) and note.get("modules", {}).items() <= digests.items()
 
 
 def _note_path(name: str) -> Path:
@@ -170,6 +229,8 @@ def _of_file(name: str, by_test: dict[str, Any]) -> dict[str, Any]:
 
 
 def _passing_tests(note: dict[str, Any]) -> Iterator[TracedTest]:
+    if not note:
+        return
     if note["failed"]:
         print(f"Fail on the unchanged source, and are not used: {', '.join(note['failed'])}", flush=True)
     for test in set(note["lines"]) - set(note["failed"]):
@@ -180,15 +241,20 @@ def _passing_tests(note: dict[str, Any]) -> Iterator[TracedTest]:
 def pick_tests(mutant: Mutant, tests: Sequence[TracedTest]) -> tuple[list[str], list[str]]:
     """Return the tests that a mutant meets first, and those that it meets if they all pass.
 
-    They execute its lines; or those of its statement, or of its module, if what runs on import is mutated. Those of its
-    own package come first, and the fastest of them.
+    They execute its lines; or those of its statement, or of its module, if what runs on import is mutated. Each test
+    comes first with one of its cases, those of the mutant's own package before others, and the fastest of them.
     """
     found = list[TracedTest]()
     executed = [(one, one.lines[mutant.path]) for one in tests if mutant.path in one.lines]
     for wanted in (range(mutant.line, mutant.last_line + 1), [mutant.statement_line]):
         found = found or [one for one, lines in executed if not lines.isdisjoint(wanted)]
-    package = mutant.path.split("/")[0]
-    found = sorted(found or [one for one, _ in executed], key=lambda one: not one.id.startswith(f"tests/{package}/"))
+    package, cases = mutant.path.split("/")[0], Counter[str]()
+    ranks = dict[str, tuple[bool, bool]]()
+    for one in found or [one for one, _ in executed]:
+        name = one.id.partition("[")[0]
+        ranks[one.id] = cases[name] > 0, not name.startswith(f"tests/{package}/")
+        cases[name] += 1
+    found = sorted((one for one, _ in executed if one.id in ranks), key=lambda one: ranks[one.id])
     total, narrow = 0.0, list[str]()
     for one in found:
         total += one.seconds
@@ -196,7 +262,8 @@ def pick_tests(mutant: Mutant, tests: Sequence[TracedTest]) -> tuple[list[str], 
             break
         narrow.append(one.id)
     rest = [one.id for one in found[len(narrow) :]]
-    return narrow, [*rest, *(f"tests/{path}" for path in WIDE[package])]
+    folder = max((one for one in WIDE if mutant.path.startswith(f"{one}/")), key=len)
+    return narrow, [*rest, *(f"tests/{path}" for path in WIDE[folder])]
 
 
 class MutationRun:
@@ -206,15 +273,21 @@ class MutationRun:
         self.killers: dict[Mutant, str] = {}
         """The test that noticed a mutant; empty when none did."""
         self._tests, self._copies = tests, copies
+        self._memory = KillMemory()
         self._free = SimpleQueue[PrivateCopy]()
         for copy in copies:
             self._free.put(copy)
 
     def try_all(self, sample: Sequence[Mutant]) -> None:
         """Let all mutants meet the tests that execute them, and then those that are left the slow ones."""
-        shares = [sample[number :: len(self._copies)] for number in range(len(self._copies))]
+        known = {one: killer for one in sample if (killer := self._memory.find_killer(one))}
+        self.killers |= known
+        left = [one for one in sample if one not in known]
+        print(f"{len(known)} were killed before, by tests that are the same.", flush=True)
+        shares = [left[number :: len(self._copies)] for number in range(len(self._copies))]
         with ThreadPoolExecutor(len(self._copies)) as pool:
             list(pool.map(self._try_share, self._copies, shares))
+            print(f"The slow tests for those that are left: {len(self.survivors())}.", flush=True)
             list(pool.map(self._try_wide, self.survivors()))
         self._forget_flaky()
 
@@ -245,6 +318,7 @@ class MutationRun:
 
     def _note(self, mutant: Mutant, killer: str) -> None:
         self.killers[mutant] = killer
+        self._memory.keep(mutant, killer)
         print(f"{mutant}: {f'killed by {killer}' if killer else 'survives'}", flush=True)
 
     def _forget_flaky(self) -> None:
@@ -255,6 +329,28 @@ class MutationRun:
             print(f"Undecided, since its killer fails without it: {mutant}: {self.killers.pop(mutant)}")
 
 
+class KillMemory:
+    """Which test killed which mutant, in this run and in earlier ones; forgotten when the module or the test changes."""
+
+    def __init__(self) -> None:
+        self._lock, self._file = Lock(), NOTES / "killed.json"
+        self._rows: dict[str, list[str]] = json.loads(self._file.read_text("utf-8")) if self._file.exists() else {}
+
+    def find_killer(self, mutant: Mutant) -> str:
+        module, test, killer = self._rows.get(str(mutant), ("", "", ""))
+        return killer if killer and [module, test] == self._digests(mutant, killer) else ""
+
+    def keep(self, mutant: Mutant, killer: str) -> None:
+        if "::" in killer:
+            with self._lock:
+                self._rows[str(mutant)] = [*self._digests(mutant, killer), killer]
+                self._file.write_text(json.dumps(self._rows), encoding="utf-8")
+
+    def _digests(self, mutant: Mutant, killer: str) -> list[str]:
+        files = PACKAGE / mutant.path, PROJECT / killer.partition("::")[0]
+        return [_digest(file) if file.exists() else "" for file in files]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=60, help="how many are drawn")
@@ -262,7 +358,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many are tried at once")
     parser.add_argument("--only", default="", help="the beginning of a path in src/surehold: draw from there alone")
     options = parser.parse_args()
-    mutants = [one for one in all_mutants(PROJECT / "src" / "surehold") if one.path.startswith(options.only)]
+    mutants = [one for one in all_mutants(PACKAGE) if one.path.startswith(options.only)]
     drawn = draw_sample(mutants, seed=options.seed, count=options.mutants)
     sample = [one for one in drawn if one.key not in EQUIVALENT]
     for path, scope, original, mutated in EQUIVALENT.keys() - {one.key for one in mutants}:

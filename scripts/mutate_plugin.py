@@ -12,6 +12,7 @@ import resource
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -19,11 +20,14 @@ from typing import Any
 from hypothesis import Phase, settings
 
 PACKAGE = Path(__file__).parents[1] / "src" / "surehold"
-_CPU_SECONDS, _WALL_SECONDS = 60, 300
+_CPU_SECONDS, _WALL_SECONDS = 60, 180
 """How long all tests of one mutant may take: whoever computes for longer, or waits for longer, hangs."""
 
 
 def pytest_configure(config: Any) -> None:
+    plain = settings.get_profile("default")
+    settings.register_profile("mutate", settings(plain, phases=[Phase.explicit, Phase.generate]))
+    settings.load_profile("mutate")  # the smallest case that fails is of no interest
     config.pluginmanager.register(MutationPlugin(json.loads(os.environ["MUTATE"])))
 
 
@@ -33,9 +37,6 @@ class MutationPlugin:
     def __init__(self, wish: dict[str, Any]) -> None:
         self._wish, self._until = wish, time.monotonic() + wish["seconds"]
         self._failed, self._seconds = list[str](), dict[str, float]()
-        plain = settings.get_profile("default")
-        settings.register_profile("mutate", settings(plain, phases=[Phase.explicit, Phase.generate]))
-        settings.load_profile("mutate")  # the smallest case that fails is of no interest
         self._coverage: Any = None
         if wish["trace"]:
             import coverage
@@ -56,7 +57,15 @@ class MutationPlugin:
         return True
 
     def _try_mutant(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
-        """Return the test that failed first, empty if all passed; None where no function can be changed."""
+        """Return the first test that fails also alone, empty if all pass; None where no function can be changed."""
+        found = self.try_in_fork(mutant, items)
+        names = [item.nodeid for item in items]
+        while found in names and self.try_in_fork(mutant, [items[names.index(found)]]) == "":
+            names, items = names[(after := names.index(found) + 1) :], items[after:]  # the tests before it disturbed it
+            found = self.try_in_fork(mutant, items)
+        return found
+
+    def try_in_fork(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -69,8 +78,12 @@ class MutationPlugin:
                 os._exit(0)
         os.close(writer)
         was_killed = _wait_or_kill(child)
-        with os.fdopen(reader, "rb") as told:
+        # What the tests left running has the other end open too, so the end of what is told may never come.
+        os.set_blocking(reader, False)
+        with os.fdopen(reader, "rb", buffering=0) as told:
             answer = told.read() or b"null"
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
         return "a test that hangs" if was_killed else json.loads(answer)
 
     def _run_mutated(self, mutant: dict[str, Any], items: list[Any]) -> str | None:

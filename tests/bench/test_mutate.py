@@ -1,16 +1,24 @@
 """The mutation run itself: which mutants there are, which are drawn, and that a mutant is made in a copy and noticed."""
 
+import os
+import subprocess
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import mutate
 import pytest
 from equivalent_mutants import EQUIVALENT
 from mutants import WEIGHTS, all_mutants, draw_sample, find_mutants
-from mutate import PROJECT, PrivateCopy, TracedTest, pick_tests
+from mutate import PROJECT, KillMemory, PrivateCopy, TracedTest, pick_tests
+from mutate_plugin import MutationPlugin
 
 PACKAGE = PROJECT / "src" / "surehold"
 MODULE = '''"""A module."""
 
 _LIMIT = 10
+_LEAST, _MOST = 1, 2
 
 
 @decorate(True)
@@ -34,23 +42,23 @@ def test_every_kind_of_mutant_is_found_and_messages_limits_and_assertions_are_le
     no_lock = '__import__("contextlib").nullcontext()'
     assert sorted(mutants_of(MODULE)) == sorted(
         [
-            (7, "3", "4"),
-            (9, "fd < 0 or not ready(fd)", "True"),
-            (9, "fd < 0 or not ready(fd)", "False"),
-            (9, "fd < 0 or not ready(fd)", "((fd < 0) and (not ready(fd)))"),
-            (9, "fd < 0 or not ready(fd)", "((not ready(fd)))"),
-            (9, "fd < 0 or not ready(fd)", "((fd < 0))"),
-            (9, "fd < 0", "(fd <= 0)"),
-            (9, "0", "1"),
-            (9, "not ready(fd)", "(ready(fd))"),
-            (11, "lock(fd)", no_lock),
-            (12, "sync(fd)", "pass"),
-            (14, "state.dirty = True", "pass"),
-            (14, "True", "False"),
-            (15, "[n for n in range(times) if n] == []", "(not ([n for n in range(times) if n] == []))"),
-            (15, "[n for n in range(times) if n] == []", "([n for n in range(times) if n] != [])"),
-            (15, "n", "True"),
-            (15, "n", "False"),
+            (8, "3", "4"),
+            (10, "fd < 0 or not ready(fd)", "True"),
+            (10, "fd < 0 or not ready(fd)", "False"),
+            (10, "fd < 0 or not ready(fd)", "((fd < 0) and (not ready(fd)))"),
+            (10, "fd < 0 or not ready(fd)", "((not ready(fd)))"),
+            (10, "fd < 0 or not ready(fd)", "((fd < 0))"),
+            (10, "fd < 0", "(fd <= 0)"),
+            (10, "0", "1"),
+            (10, "not ready(fd)", "(ready(fd))"),
+            (12, "lock(fd)", no_lock),
+            (13, "sync(fd)", "pass"),
+            (15, "state.dirty = True", "pass"),
+            (15, "True", "False"),
+            (16, "[n for n in range(times) if n] == []", "(not ([n for n in range(times) if n] == []))"),
+            (16, "[n for n in range(times) if n] == []", "([n for n in range(times) if n] != [])"),
+            (16, "n", "True"),
+            (16, "n", "False"),
         ]
     )
 
@@ -69,6 +77,7 @@ def test_every_kind_of_mutant_is_found_and_messages_limits_and_assertions_are_le
         ("match a:\n    case b if c:\n        ...", "True"),
         ("x = 'é' if a in b else c", "(a not in b)"),
         ("x = a is not b is c", "(a is not b is not c)"),
+        ("x = (a == b) != (c or d)", "((a == b) == (c or d))"),
     ],
 )
 def test_more_kinds_of_mutants_are_found(statement: str, mutated: str) -> None:
@@ -112,6 +121,51 @@ def test_a_mutant_meets_the_fastest_tests_that_execute_it_first_and_the_others_l
     assert pick_tests(mutant, []) == ([], ["tests/dialects"])
 
 
+def test_a_mutant_meets_many_tests_before_the_cases_of_one() -> None:
+    (mutant,) = find_mutants("text/a.py", b"def f():\n    go()\n")
+    ids = ["tests/disk/t.py::b", "tests/text/t.py::a[1]", "tests/text/t.py::a[2]", "tests/text/t.py::c"]
+    tests = [TracedTest(id=one, seconds=1, lines={"text/a.py": frozenset({2})}) for one in ids]
+
+    assert pick_tests(mutant, tests)[0] == [ids[1], ids[3], ids[0], ids[2]]
+
+
+def test_what_was_traced_holds_until_the_tests_or_a_module_that_they_execute_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutate, "PROJECT", tmp_path)
+    monkeypatch.setattr(mutate, "PACKAGE", tmp_path / "src" / "surehold")
+    monkeypatch.setattr(mutate, "NOTES", tmp_path / "notes")
+    monkeypatch.setattr(mutate, "TRACED", ("text",))
+    name, traced = "tests/text/test_a.py", list[str]()
+    for path, text in ((name, "1"), ("src/surehold/a.py", "2"), ("src/surehold/b.py", "3")):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    class TracingCopy(PrivateCopy):
+        def __init__(self) -> None:
+            """Copy nothing."""
+
+        def run_tests(self, tests: Sequence[str], **_: object) -> dict[str, Any]:
+            traced.extend(tests)
+            return {"failed": [], "seconds": {f"{name}::t": 1.0}, "lines": {f"{name}::t": {"a.py": [1]}}}
+
+    def end_early(*_: object, **__: object) -> dict[str, Any]:
+        return {"failed": ["the start of pytest"]}
+
+    def trace() -> int:
+        traced.clear()
+        assert [one.id for one in mutate.trace_tests([TracingCopy()])] == [f"{name}::t"]
+        return len(traced)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TracingCopy, "run_tests", end_early)
+        assert mutate.trace_tests([TracingCopy()]) == []  # said, and traced again next time
+    assert (trace(), trace()) == (1, 0)
+    for path, count in (("src/surehold/b.py", 0), ("src/surehold/a.py", 1), (name, 1)):
+        (tmp_path / path).write_text("changed")
+        assert (trace(), trace()) == (count, 0)
+
+
 def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: Path) -> None:
     path, tests = "text/lines.py", ["tests/workspace/test_reading.py"]
     source = (PACKAGE / path).read_bytes()
@@ -132,3 +186,59 @@ def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: 
     assert noticed[0].startswith("tests/workspace/test_reading.py::")
     assert (file.read_bytes(), clean["failed"]) == (source, [])
     assert mutant.line in clean["lines"][noticed[0]][path]
+
+
+def test_a_mutant_that_ends_or_keeps_pytest_is_tried_alone_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutate, "_SILENT_SECONDS", 2)
+    mutants = find_mutants("text/lines.py", (PACKAGE / "text" / "lines.py").read_bytes())[:6]
+    results, started = tmp_path / "results", list["subprocess.Popen[bytes]"]()
+    # Two are tried, and pytest ends; then one, and it hangs; then the last one.
+    scripts = [f'echo \'"a"\n"b"\' > {results}', f"echo '\"d\"' > {results}; sleep 1000", f"echo '\"f\"' > {results}"]
+
+    class StuckCopy(PrivateCopy):
+        def __init__(self) -> None:
+            """Copy nothing."""
+            self._directory = tmp_path
+
+        def _start_pytest(self, *_: object, **__: object) -> "subprocess.Popen[bytes]":
+            started.append(subprocess.Popen(["sh", "-c", scripts[len(started)]], start_new_session=True))
+            return started[-1]
+
+    file = tmp_path / "src" / "surehold" / "text" / "lines.py"
+    file.parent.mkdir(parents=True)
+    file.write_bytes((PACKAGE / "text" / "lines.py").read_bytes())
+
+    assert list(StuckCopy().try_in_forks([(one, ()) for one in mutants])) == ["a", "b", None, "d", None, "f"]
+    assert [process.poll() is not None for process in started] == [True] * 3
+
+
+def test_a_killed_mutant_is_remembered_until_its_module_or_the_test_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, path in (("PROJECT", tmp_path), ("PACKAGE", tmp_path / "src"), ("NOTES", tmp_path)):
+        monkeypatch.setattr(mutate, name, path)
+    files = [tmp_path / "src" / "text" / "a.py", tmp_path / "tests" / "test_a.py"]
+    (mutant,) = find_mutants("text/a.py", b"def f():\n    go()\n")
+    for file in files:
+        file.parent.mkdir(parents=True)
+    for file in files:
+        for each in files:
+            each.write_text("as it was")
+        KillMemory().keep(mutant, "tests/test_a.py::test_it")
+        assert KillMemory().find_killer(mutant) == "tests/test_a.py::test_it"
+        file.write_text("changed")
+        assert KillMemory().find_killer(mutant) == ""
+
+
+def test_a_fork_whose_tests_leave_a_process_behind_still_tells_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = MutationPlugin({"seconds": 60, "trace": False})
+
+    def leave_process(*_: object) -> str:
+        if os.fork() == 0:
+            time.sleep(1000)  # it has the pipe open, and would never end by itself
+        return "found"
+
+    monkeypatch.setattr(MutationPlugin, "_run_mutated", leave_process)
+    assert plugin.try_in_fork({}, []) == "found"
