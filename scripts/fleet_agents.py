@@ -13,15 +13,18 @@ from math import inf
 from time import monotonic
 from typing import Any
 
-from concurrency.checker import Answer, Event, Recording
+from concurrency.checker import Answer, Event, Reading, Recording
 
 Json = dict[str, Any]
 
 TOKEN = "a-token-that-only-this-run-knows"
-HANG_SECONDS = 60
+HANG_SECONDS = 120
 """A call that has no answer by then hangs."""
 FILES = 4
-"""The last one is large: its versions go to the object store."""
+"""How many the agents share, unless told; the last one is large: its versions go to the object store."""
+_UNKNOWN_KINDS = frozenset({"outcome_unknown", "recovery_required"})
+_MOST_ATTEMPTS = 30
+_PAUSE_SECONDS = 0.1
 _ERA = "2026-07-28"
 _EDITS_PER_FILE = 200
 _LARGE = "".join(f"begin-{number} {random.Random(number).randbytes(24).hex()}\n" for number in range(1200))
@@ -37,7 +40,22 @@ class Tally:
 
     refused: Counter[str] = field(default_factory=Counter[str])
     seconds: list[float] = field(default_factory=list[float])
+    asked_again: int = 0
+    settled: int = 0
+    """Calls whose answer was lost, that were made again with their key; those of them that were then answered."""
     recording: Recording = field(default_factory=Recording)
+
+    def count_acknowledged(self) -> int:
+        return self._count("acknowledged")
+
+    @property
+    def refused_share(self) -> float:
+        """The part of the edits with a known fate that were refused."""
+        refused = self._count("refused")
+        return refused / max(1, refused + self._count("acknowledged"))
+
+    def _count(self, answer: Answer) -> int:
+        return sum(event.answer == answer for event in tuple(self.recording.events))
 
 
 @dataclass
@@ -56,42 +74,63 @@ class Agent:
         for number in itertools.count():
             if self.stop.is_set():
                 return
-            slot = chance.randrange(FILES)
+            slot = chance.randrange(len(self.slots))
             path = f"notes/{slot}-{next(self.slots[slot]) // _EDITS_PER_FILE}.txt"
             try:
-                self._edit(path, f"{self.name}-{number}", large=slot == FILES - 1)
+                self._edit(path, f"{self.name}-{number}", large=slot == len(self.slots) - 1)
             except Exception as error:  # noqa: BLE001 - an agent that ends early would hide what is wrong
                 self.tally.recording.complain(f"{self.name} failed: {error!r}")
                 return
 
     def _edit(self, path: str, marker: str, *, large: bool) -> None:
-        """Read, then add a line; again with what the refusal says, until it is in the file or the answer is lost."""
+        """Read, then add a line; again with what the refusal says, until it is in the file."""
         digest = self._digest(path, large=large)
         tries = 0
         while digest and not (self.stop.is_set() and tries):
             tries += 1
-            edits = [{"oldText": "begin\n", "newText": f"begin\n{marker}.{tries}\n"}]
+            name = f"{marker}.{tries}"
+            edits = [{"oldText": "begin\n", "newText": f"begin\n{name}\n"}]
+            arguments = {"path": path, "expectedSha256": digest, "edits": edits, "idempotencyKey": name}
             invoked = monotonic()
-            try:
-                result = self._call("edit_file", {"path": path, "expectedSha256": digest, "edits": edits})
-            except Unheard:
-                self._note(path, f"{marker}.{tries}", invoked, "unknown")
-                self.tally.refused["(no answer)"] += 1
+            result = self._call_until_known(arguments)
+            if result is None:
+                self._note(path, name, invoked, "unknown")
                 return
-            self.tally.seconds.append(monotonic() - invoked)
             if result["ok"]:
-                self._note(path, f"{marker}.{tries}", invoked, "acknowledged")
+                self._note(path, name, invoked, "acknowledged")
                 return
-            kind = self._refusal(result)
-            self._note(path, f"{marker}.{tries}", invoked, "unknown" if kind == "outcome_unknown" else "refused")
+            self._refusal(result)
+            self._note(path, name, invoked, "refused")
             digest = result["error"]["details"].get("retryWithSha256") or self._digest(path, large=large)
+
+    def _call_until_known(self, arguments: Json) -> Json | None:
+        """Make one call, and again with its key while its fate is unknown; None when it stays so."""
+        for attempt in range(_MOST_ATTEMPTS):
+            if attempt:
+                self.stop.wait(_PAUSE_SECONDS)
+                self.tally.asked_again += 1
+            began = monotonic()
+            try:
+                result = self._call("edit_file", arguments)
+            except Unheard:
+                self.tally.refused["(no answer)"] += 1
+                continue
+            self.tally.seconds.append(monotonic() - began)
+            if result["ok"] or not _UNKNOWN_KINDS & {self._kind_of(result), result["error"]["kind"]}:
+                if attempt and result["ok"]:
+                    self.tally.settled += 1
+                return result
+            self._refusal(result)
+        return None
 
     def _digest(self, path: str, *, large: bool) -> str:
         """Read a file, or create it; return its digest, or nothing when the run is over."""
         while not self.stop.is_set():
             with suppress(Unheard):
+                invoked = monotonic()
                 result = self._call("read_file", {"path": path, "limit": 1})
                 if result["ok"]:
+                    self.tally.recording.see(Reading(path=path, sha256=result["data"]["sha256"], invoked=invoked))
                     return result["data"]["sha256"]
                 if result["error"]["kind"] == "not_found":
                     content = f"begin\n{_LARGE if large else ''}"
@@ -100,10 +139,11 @@ class Agent:
                     self._refusal(result)
         return ""
 
-    def _refusal(self, result: Json) -> str:
-        kind = result["error"]["details"].get("reason") or result["error"]["kind"]
-        self.tally.refused[kind] += 1
-        return kind
+    def _refusal(self, result: Json) -> None:
+        self.tally.refused[self._kind_of(result)] += 1
+
+    def _kind_of(self, result: Json) -> str:
+        return result["error"]["details"].get("reason") or result["error"]["kind"]
 
     def _note(self, path: str, marker: str, invoked: float, answer: Answer) -> None:
         answered = inf if answer == "unknown" else monotonic()

@@ -5,7 +5,8 @@ Every edit appends a line that no other process writes, its marker. Then nothing
 2. an acknowledged marker is exactly once in the file and in the ledger, a refused one never, and one whose answer was
    never heard at most once, and in both or in neither;
 3. what was answered before another call began comes before it in the ledger;
-4. the file is the version that the ledger knew last.
+4. the file is the version that the ledger knew last;
+5. a read that began after an edit was acknowledged shows that edit's version or a later one.
 """
 
 import threading
@@ -34,11 +35,21 @@ class Event:
     """Its place in the ledger, when it was acknowledged."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One read: which version it showed, and when it was asked for."""
+
+    path: str
+    sha256: str
+    invoked: float
+
+
 @dataclass
 class Recording:
     """The events of all workers; safe from several threads."""
 
     events: list[Event] = field(default_factory=list[Event])
+    readings: list[Reading] = field(default_factory=list[Reading])
     complaints: list[str] = field(default_factory=list[str])
     """What a worker noticed itself."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -46,6 +57,10 @@ class Recording:
     def add(self, event: Event) -> None:
         with self._lock:
             self.events.append(event)
+
+    def see(self, reading: Reading) -> None:
+        with self._lock:
+            self.readings.append(reading)
 
     def complain(self, complaint: str) -> None:
         with self._lock:
@@ -74,6 +89,7 @@ def violations(
         *(() if outside else _surprises(entries)),
         *(() if outside else _markers(recording.events, entries, files)),
         *_order(recording.events),
+        *_stale_reads(recording, entries),
         *_heads(store, files),
         *([] if (verdict := store.verify()).ok else [f"the history is broken: {verdict}"]),
     ]
@@ -123,6 +139,23 @@ def _order(events: Sequence[Event]) -> Iterator[str]:
             newest, at = max(newest, told[at].seq), at + 1
         if event.seq <= newest:
             yield f"{event.marker} began after entry {newest} was acknowledged, and is entry {event.seq}"
+
+
+def _stale_reads(recording: Recording, entries: Iterable[Entry]) -> Iterator[str]:
+    made = {
+        (path, after.sha256): entry.seq
+        for entry in entries
+        for path, _, after in entry.change.transitions()
+        if after is not None
+    }
+    told = sorted((e for e in recording.events if e.answer == "acknowledged"), key=lambda e: e.answered)
+    newest, at = dict[str, int](), 0
+    for reading in sorted(recording.readings, key=lambda one: one.invoked):
+        while at < len(told) and told[at].answered < reading.invoked:
+            newest[told[at].path], at = max(newest.get(told[at].path, 0), told[at].seq), at + 1
+        shown, known = made.get((reading.path, reading.sha256)), newest.get(reading.path, 0)
+        if shown is not None and shown < known:  # one that no entry made yet is on its way
+            yield f"{reading.path} was read after entry {known} was acknowledged, and showed entry {shown}"
 
 
 def _heads(store: Store, files: Mapping[str, bytes | None]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Threads append markers on every store and every disk; and engines without their safeguards, which must be caught."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -7,16 +9,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from concurrency.checker import Event, Recording, violations
+from concurrency.checker import Event, Reading, Recording, violations
+from databases.postgres_server import PostgresServer
 from doubles.memory_disk import MemoryDisk
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from surehold.disk.base import Create, KeepBytes, Rename, Step, StoredFile, Target
+from surehold.disk.local import LocalDisk
 from surehold.errors import StaleFile
 from surehold.stores.base import Begun, Blob, Busy, Call, Entry, Intent, LedgerQuery, Sighting
 from surehold.stores.owner import current_owner
+from surehold.stores.postgres import schema
+from surehold.stores.postgres.address import parse_address
+from surehold.stores.postgres.database import PostgresDatabase
+from surehold.stores.postgres.store import open_postgres_store
 from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
 from surehold.workspace.proposal import Proposal, Receipt, Sha256
@@ -169,7 +178,7 @@ class Forgetful(MemoryStore):
         self._begun = dict[str, Intent]()
         self._meeting, self._met = threading.Barrier(2), False
 
-    def begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float) -> Begun:
+    def begin(self, intent: Intent, blobs: Sequence[Blob], *, lease: float, fence: float, early: bool = False) -> Begun:
         if not self._met:
             self._meeting.wait(HANG_SECONDS)
             self._met = True
@@ -243,6 +252,69 @@ def test_a_mount_that_shows_old_versions_is_harmless_behind_the_fence_and_caught
         assert refused > 0, "no stale version was ever shown"
     else:
         assert any("was acknowledged: 0 times in the file" in violation for violation in found)
+
+
+def test_the_checker_notices_a_read_that_shows_an_old_version(tmp_path: Path) -> None:
+    bench = make_bench("memory", "memory", tmp_path)
+    bench.put("a", b"begin\n")
+    receipts = [append(bench.workspace, "a", marker, call()) for marker in ("one", "two")]
+    events = [
+        Event(
+            path="a",
+            marker=marker,
+            invoked=number,
+            answered=number + 0.5,
+            answer="acknowledged",
+            seq=receipt.entries[0].seq,
+        )
+        for number, (marker, receipt) in enumerate(zip(("one", "two"), receipts, strict=True))
+    ]
+
+    def found(receipt: Receipt, invoked: float) -> list[str]:
+        reading = Reading(path="a", sha256=receipt.sha256, invoked=invoked)
+        return violations(Recording(events=events, readings=[reading]), bench.store, {"a": bench.get("a")})
+
+    assert found(receipts[0], 1.2) == []
+    assert found(receipts[1], 2) == []
+    assert any("and showed entry" in one for one in found(receipts[0], 2))
+    bench.workspace.close()
+
+
+@requirement("engine:checker:controls")
+@pytest.mark.parametrize("commit", ["on", "off"])
+def test_a_store_that_acknowledges_before_it_is_durable_is_caught(tmp_path: Path, commit: str) -> None:
+    server, recording = PostgresServer.create(), Recording()
+    try:
+        server.start()
+        url = f"{server.url}/postgres?options=-c%20synchronous_commit%3D{commit}"
+        database = PostgresDatabase(parse_address(url))
+        schema.set_up(database)
+        with psycopg.connect(f"{server.url}/postgres", autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            ((writer,),) = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+            os.kill(writer, signal.SIGSTOP)  # what is not waited for is not written
+        database.close()
+        (tmp_path / "a").write_bytes(b"begin\n")
+        with open_database_workspace(tmp_path, url) as workspace:
+            record(workspace, recording, 0, 5, paths=("a",))
+            server.kill()
+        server.start()
+
+        with open_database_workspace(tmp_path, url) as workspace:
+            found = violations(recording, workspace.store, {"a": (tmp_path / "a").read_bytes()})
+    finally:
+        server.remove()
+
+    assert [event.answer for event in recording.events] == ["acknowledged"] * 5
+    if commit == "on":
+        assert found == []
+    else:
+        assert any("was acknowledged: 1 times in the file, 0 in the ledger" in one for one in found)
+
+
+def open_database_workspace(root: Path, url: str) -> Workspace:
+    store = open_postgres_store(parse_address(url), workspace="w", root=str(root), host="here", patience=0.2)
+    return Workspace(disk=LocalDisk([str(root)]), store=store, owner=current_owner)
 
 
 def test_the_checker_notices_every_kind_of_lie(tmp_path: Path) -> None:

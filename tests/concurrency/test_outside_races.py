@@ -1,4 +1,6 @@
-"""Outside programs that race with edits, naturally: no hooks, two ordinary processes. `make soak` runs each for ten minutes.
+"""Outside programs that race with edits, naturally: no hooks, two ordinary processes.
+
+`make soak` runs each race for ten minutes; SUREHOLD_RACE_SECONDS says another length.
 
 What must hold at the end: every text of an outside program is in the file or in the history, every acknowledged edit is
 too (in the file itself, where the other program never removes anything), and no text of a refused edit is in the file.
@@ -24,7 +26,9 @@ from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import LedgerQuery
 
 SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
-SECONDS = 600 if SOAK else 20
+SECONDS = int(os.environ.get("SUREHOLD_RACE_SECONDS", "600" if SOAK else "20"))
+AT_ONCE = 2 if SOAK else 3
+"""How many races of a test run beside each other: all of the short ones, pairs of the long ones."""
 HEAD = b"MARK\n"
 
 APPENDER = """
@@ -163,8 +167,8 @@ class Race:
 
 
 def run_races(tmp_path: Path, *races: Race) -> None:
-    """Run races, each with a workspace of its own: at once, since each is short; one after the other if they are long."""
-    with ThreadPoolExecutor(1 if SOAK else len(races)) as pool:
+    """Run races, each with a workspace of its own."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         for done in [pool.submit(each.run, tmp_path / str(number)) for number, each in enumerate(races)]:
             done.result()
 

@@ -72,6 +72,8 @@ class Drive:
     """The files below one place, as the programs see them and as the disk has them."""
 
     place: str
+    pauses_at_writes: bool = False
+    """Whether it can be cut after every write too, and not only when something was synced or answered."""
     now: Names = field(default_factory=dict[str, Node | None])
     synced: Names = field(default_factory=dict[str, Node | None])
     snapshots: list[Names] = field(default_factory=list[Names])
@@ -97,7 +99,7 @@ class Drive:
         self.snapshots = [dict(self.now)]
 
     def play(self, log: Path) -> Generator[str]:
-        """Repeat what was recorded; yield after every answer, and after everything that reached the disk."""
+        """Repeat what was recorded; yield after every answer, and after all that reached the disk."""
         begun = dict[str, tuple[str, str]]()
         with log.open(encoding="ascii", errors="replace") as lines:
             for line in lines:
@@ -209,6 +211,8 @@ class Drive:
             else:
                 self._written[thread, number] = at + count
             node.write(at, data)
+            if self.pauses_at_writes:
+                yield "written"
 
     def _renamed(self, thread: str, name: str, words: str) -> None:
         places = [os.path.join(_text(at), _text(word)) for at, word in re.findall(_AT, words)]  # noqa: PTH118 - text

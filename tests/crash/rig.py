@@ -180,13 +180,11 @@ class Rig:
         lasting: bool = False,
         chosen: Callable[[int], bool] = bool,
     ) -> Iterator[tuple[Fault, Copy, Outcome]]:
-        """Perform it with a fault at every chosen call, kind by kind, until the fault has no call left to strike."""
-        for syscall, dull in self._kinds(nursery, template, killing=not error).items():
+        """Perform it with a fault at every chosen call, kind by kind; the long runs go on until none is left to strike."""
+        for syscall, telling in self._kinds(nursery, template, killing=not error).items():
             if error and (syscall == ANSWER or (lasting and syscall not in BYTES)):
                 continue
-            for number in filter(chosen, itertools.count(1)):
-                if number in dull and not SOAK:
-                    continue
+            for number in filter(chosen, itertools.count(1) if SOAK else telling):
                 fault = Fault(syscall=syscall, number=number, error=error, lasting=lasting)
                 with self.copy(template) as copy:
                     outcome, _ = nursery.run(copy, fault)
@@ -195,8 +193,8 @@ class Rig:
                 if not outcome.injected:
                     break
 
-    def _kinds(self, nursery: Nursery, template: Copy, *, killing: bool) -> dict[str, set[int]]:
-        """Learn from one untouched run which kinds of calls there are, and which of each show nothing that others do not."""
+    def _kinds(self, nursery: Nursery, template: Copy, *, killing: bool) -> dict[str, list[int]]:
+        """Learn from one untouched run which kinds of calls there are, and which of each show what others do not."""
         with self.copy(template) as copy:
             outcome, seen = nursery.run(copy)
             assert outcome.acknowledged, outcome
@@ -204,14 +202,13 @@ class Rig:
         threads = defaultdict[str, list[str]](list)  # strace counts for each thread
         for thread, _, call in (line.partition(" ") for line in seen.splitlines()):
             threads[thread].append(call.strip())
-        kinds, telling = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+        telling = defaultdict[str, set[int]](set)
         for calls in threads.values():
             numbers = Counter[str]()
             for call, within in zip(calls, _within_series(calls), strict=True):
                 numbers[name := call.partition("(")[0]] += 1
-                is_dull = within or (killing and _IDLE.match(call))
-                (kinds if is_dull else telling)[name].add(numbers[name])
-        return {name: kinds[name] - telling[name] for name in sorted({*kinds, *telling}.intersection(MUTATING))}
+                telling[name].update([] if within or (killing and _IDLE.match(call)) else [numbers[name]])
+        return {name: sorted(telling[name]) for name in sorted(telling.keys() & set(MUTATING))}
 
     @contextmanager
     def copy(self, of: Copy) -> Generator[Copy]:

@@ -39,7 +39,7 @@ def test_the_fleet_survives_its_kills_and_leaves_nothing_behind(tmp_path: Path, 
         first = fleet.stdout.readline()
         if interrupted:
             fleet.send_signal(signal.SIGINT)
-        rest, _ = fleet.communicate(timeout=HANG_SECONDS)
+        rest, _ = fleet.communicate(timeout=5 * HANG_SECONDS)
 
     assert first == f"PostgreSQL, an object store, {words[2]} replicas and 2 agents run on loopback.\n", rest
     assert left_in(tmp_path / "tmp") == []
