@@ -18,6 +18,8 @@ BENCHES = (  # the page comes last: what it leaves to be written back would slow
     "old_changes",
     "locks",
     "writers",
+    "database",
+    "many_agents",
     "long_history",
     "stored_bytes",
     "startup",

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from mcp_client import Json, McpClient, Refused, ours
@@ -136,6 +137,48 @@ class FastFilesystem(Contestant):
         return text_of(client.call("fast_search_code", {"path": str(folder), "pattern": word}))
 
 
+class DesktopCommander(Contestant):
+    def read(self, client: McpClient, file: Path) -> str:
+        return text_of(client.call("read_file", {"path": str(file)}))
+
+    def edit(self, client: McpClient, file: Path, change: LineEdit) -> None:
+        arguments = {"file_path": str(file), "old_string": change.old, "new_string": change.new}
+        said = text_of(client.call("edit_block", arguments))
+        if not said.startswith(("[Reading", "Successfully")):  # a refusal is not marked as an error
+            raise Refused(said)
+
+    def write(self, client: McpClient, file: Path, text: str) -> None:
+        client.call("write_file", {"path": str(file), "content": text, "mode": "rewrite"})
+
+    def list_names(self, client: McpClient, folder: Path) -> str:
+        return text_of(client.call("list_directory", {"path": str(folder), "depth": 1}))
+
+    def search(self, client: McpClient, folder: Path, word: str) -> str:
+        """Start a search, and ask for its results until there are some, or it has ended."""
+        arguments = {"path": str(folder), "pattern": word, "searchType": "content"}
+        said = text_of(client.call("start_search", arguments))
+        session = re.search(r"session: (\S+)", said)
+        while session and not _hits_in(said) and "RUNNING" in said:
+            said = text_of(client.call("get_more_search_results", {"sessionId": session[1]}))
+        return "\n".join(_hits_in(said)) if session else said
+
+
+def _hits_in(said: str) -> list[str]:
+    return [row for row in said.splitlines() if row.startswith("\N{PAGE FACING UP}")]
+
+
+def _start_desktop_commander(root: Path, state: Path) -> tuple[str, ...]:
+    """Return its command, with a home of its own in which it may use the root and reports nothing."""
+    state.mkdir(exist_ok=True)
+    home = Path(mkdtemp(dir=state))  # of each process: one that was killed leaves a lock
+    settings = home / ".claude-server-commander" / "config.json"
+    settings.parent.mkdir()
+    allowed = {"allowedDirectories": [str(root)], "telemetryEnabled": False}
+    settings.write_text(json.dumps(allowed), encoding="utf-8")
+    program = _NPM / "@wonderwhy-er" / "desktop-commander" / "dist" / "index.js"
+    return ("env", f"HOME={home}", "node", str(program), "--no-onboarding")
+
+
 class Hashline(Contestant):
     def read(self, client: McpClient, file: Path) -> str:
         return text_of(client.call("read_file", {"path": str(file)}))
@@ -204,6 +247,11 @@ def find_contestants() -> tuple[Contestant, ...]:
             name=fast,
             version=_npm_version(fast),
             command=lambda root, _: ("node", str(_NPM / fast / "dist" / "index.js"), str(root)),
+        ),
+        DesktopCommander(
+            name="desktop-commander",
+            version=_npm_version("@wonderwhy-er/desktop-commander"),
+            command=_start_desktop_commander,
         ),
         Hashline(
             name=hashline,
