@@ -1,7 +1,7 @@
 """Print how the house is built: names, rooms, sizes, and what one `edit` costs; a table with before and after.
 
 `before` was measured on the commit that the clean-up began with. The costs of an `edit` come from the real server, which
-counts while it answers the third of three equal calls.
+counts while it answers the third of three equal calls. `--list` prints these modules and functions, with their calls.
 """
 
 import ast
@@ -54,7 +54,7 @@ report, target = sys.argv[1:3]
 sys.argv[1:3] = []
 SUSPENDS = 0x20 | 0x80 | 0x200  # generators, coroutines, asynchronous generators
 resumed = set()
-on, modules, totals = False, set(), {"calls": 0, "resolve": 0, "read": 0, "transactions": 0}
+on, calls, totals = False, {}, {"resolve": 0, "read": 0, "transactions": 0}
 connect = sqlite3.connect
 
 
@@ -79,9 +79,8 @@ def profile(frame, event, _):
         if frame in resumed:
             return
         resumed.add(frame)
-    modules.add(module)
-    totals["calls"] += 1
     name = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name
+    calls[module, name] = calls.get((module, name), 0) + 1
     if name == "LocalDisk.resolve":
         totals["resolve"] += 1
     if name in ("LocalDisk.read", "LocalDisk.read_watched") and target in str(frame.f_locals.get("target")):
@@ -90,7 +89,7 @@ def profile(frame, event, _):
 
 def begin(*_):
     global on
-    modules.clear()
+    calls.clear()
     totals.update(dict.fromkeys(totals, 0))
     on = True
     open(report + ".on", "w").close()
@@ -100,7 +99,7 @@ def end(*_):
     global on
     on = False
     with open(report + ".part", "w") as file:
-        json.dump({**totals, "modules": sorted(modules)}, file)
+        json.dump({**totals, "calls": [(*key, count) for key, count in calls.items()]}, file)
     os.rename(report + ".part", report)
 
 
@@ -143,8 +142,8 @@ def measure_source() -> dict[str, int]:
     }
 
 
-def measure_edit() -> dict[str, int]:
-    """Measure one `edit` in steady state, in a real server on standard input and output."""
+def trace_edit() -> dict[str, Any]:
+    """Count what one `edit` in steady state does, in a real server on standard input and output."""
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
         root, report = place / "root", place / "report.json"
@@ -157,12 +156,16 @@ def measure_edit() -> dict[str, int]:
                 _drive(server, report)
             finally:
                 server.kill()
-        found = json.loads(report.read_text(encoding="utf-8"))
+        return json.loads(report.read_text(encoding="utf-8"))
+
+
+def measure_edit(found: dict[str, Any]) -> dict[str, int]:
+    """Sum up what `trace_edit` counted."""
     return {
         "edit: path resolutions": found["resolve"],
         "edit: file reads": found["read"],
-        "edit: modules": len(found["modules"]),
-        "edit: Python calls": found["calls"],
+        "edit: modules": len({module for module, _, _ in found["calls"]}),
+        "edit: Python calls": sum(count for _, _, count in found["calls"]),
         "edit: transactions": found["transactions"],
     }
 
@@ -209,9 +212,25 @@ def _ask(server: "subprocess.Popen[bytes]", method: str, params: dict[str, Any])
     raise RuntimeError("The server ended.")
 
 
+def print_calls(calls: list[tuple[str, str, int]]) -> None:
+    """Print each module that the `edit` went through and its functions, with how often they were called."""
+    modules: Counter[str] = Counter()
+    for module, _, count in calls:
+        modules[module] += count
+    for module in sorted(modules):
+        print(f"{modules[module]:>5}  {module}")
+        for owner, function, count in sorted(calls, key=lambda call: -call[2]):
+            if owner == module:
+                print(f"{count:>12}  {function}")
+    print()
+
+
 def main() -> int:
     """Print the table; exit 1 when a goal is missed."""
-    now = {**measure_source(), **measure_edit()}
+    found = trace_edit()
+    if "--list" in sys.argv[1:]:
+        print_calls(found["calls"])
+    now = {**measure_source(), **measure_edit(found)}
     print(f"{'':36}{'before':>10}{'now':>10}{'goal':>10}")
     for name, value in now.items():
         verdict = "" if value <= GOALS[name] else "  missed"

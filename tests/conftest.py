@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -27,6 +28,12 @@ settings.register_profile("default", settings(_PLAIN, max_examples=60, derandomi
 settings.register_profile("soak", settings(_PLAIN, max_examples=3000))  # what it finds is kept as an @example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"  # it is read at the first use: nothing of a test leaves this machine
+
+for _number in (signal.SIGINT, signal.SIGQUIT):  # a shell that starts us in the background has them ignored
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
+
 if "MUTATE" not in os.environ:  # hundreds of servers start, and each would compile the source again: minutes
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
@@ -37,6 +44,12 @@ if "MUTATE" not in os.environ:  # hundreds of servers start, and each would comp
 _TESTS = Path(__file__).parent
 _SLOW_FOLDERS = frozenset({"bench", "concurrency", "conformance", "crash", "docs", "examples", "front", "media"})
 _STARTS_PROCESSES = re.compile(r"\b(subprocess|multiprocessing|os\.fork|StdioClient|Desk|Place|searcher)\b")
+
+
+_LONGEST = ("crash/", "concurrency/", "front/review/", "front/test_bare_install.py", "docs/", "capture/test_corpus.py")
+"""The files whose tests take longest: they come first, so that no process is left with one of them at the end."""
+_PROCESSES_PER_CORE = 2
+"""Many tests wait for other processes, and a core that waits can do something else."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +64,24 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     is_test = collection_path.name.startswith("test_")
     return (is_test and _STARTS_PROCESSES.search(collection_path.read_text()) is not None) or None
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    return _PROCESSES_PER_CORE * len(os.sched_getaffinity(0))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let every process begin with its share of the longest tests; otherwise the order stays the random one."""
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    long = [one for one in items if one.nodeid.removeprefix("tests/").startswith(_LONGEST)]
+    short = [one for one in items if not one.nodeid.removeprefix("tests/").startswith(_LONGEST)]
+    items[:] = [
+        one
+        for number in range(processes)
+        for part in (long, short)
+        for one in part[len(part) * number // processes : len(part) * (number + 1) // processes]
+    ]
 
 
 @pytest.fixture

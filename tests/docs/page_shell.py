@@ -27,6 +27,7 @@ class PageShell:
         (home / ".config").mkdir(parents=True)
         (self.work / "src/app.py").write_text("def total(items):\n    return sum(items)\n")
         (self.work / "notes.txt").write_text("notes\n")
+        (self.work / "Makefile").write_text("format:\n\techo formatted >> notes.txt\n")
         self.environment = {
             "PATH": f"{Path(SUREHOLD).parent}:{os.environ['PATH']}",
             "HOME": str(home),

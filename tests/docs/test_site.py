@@ -101,6 +101,20 @@ def test_every_public_python_name_and_method_is_in_the_reference() -> None:
 
 
 @requirement("front:docs:reference")
+def test_classes_are_called_in_the_reference_as_a_program_imports_them() -> None:
+    assert re.findall(r"\bAgent(?:Session|Workspace)\b", reference("python")) == []
+    assert "| `hash` | `str` |" in reference("python").partition("\n## ReplaceLine\n")[2].partition("\n## ")[0]
+
+
+@requirement("front:docs:site")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_a_bar_is_escaped_in_tables_only(page: Path) -> None:
+    lines = _FENCE.sub("", text_of(page)).splitlines()
+
+    assert [line for line in lines if "\\|" in line and not line.startswith("|")] == []
+
+
+@requirement("front:docs:reference")
 def test_every_adapter_is_in_the_reference_with_its_public_names() -> None:
     text, modules = reference("python"), {file.stem: text_of(file) for file in (SOURCE / "adapters").glob("*.py")}
     frameworks = [name for name, source in modules.items() if "import_framework(" in source and name != "frameworks"]
@@ -109,7 +123,7 @@ def test_every_adapter_is_in_the_reference_with_its_public_names() -> None:
     for name in (*frameworks, "functions"):
         chapter = text.partition(f"\n### surehold.adapters.{name}\n")[2].partition("\n### ")[0]
         public = re.findall(r"^(?:async def|def|class) ([a-zA-Z]\w+)", modules[name], re.MULTILINE)
-        assert [one for one in public if f"| `{one}" not in chapter] == []
+        assert [one for one in public if f"\n- `{one}" not in chapter] == []
 
 
 @requirement("front:docs:site")

@@ -37,6 +37,8 @@ DIVERGENCES = {
     "files:edit_file:exact": "The original documents say exact only, the original code falls back to trimmed and block matching: exact only, and a near miss is explained.",
     "files:edit_file:multiple": "The original documents have `replaceAll`, the original code `expectedOccurrences`: we take both.",
     "claude:edit:no_similarity": "Similarity matching in peers has destroyed code: tiers that normalise and stay unique, and never a guess.",
+    "claude:gate:stale": "After its own change a session may edit lines that are provably the same, although a formatter changed others: the result says so.",
+    "claude:write:notebook": "NotebookEdit needs a notebook: a new one may be made with Write, if its content is a notebook's JSON.",
     "claude:gate:lines_seen": "The original contract takes any read as a read of the file: only lines that were shown count, since a page may end before the line that is changed.",
     "claude:write:update": "The original contract returns the whole previous content: above 20 KB its hash is returned, since a model pays for every character.",
     "claude:notebook:result": "The original contract returns the whole notebook before and after: above 20 KB their hashes are returned.",
@@ -71,7 +73,7 @@ DIVERGENCES = {
     "multi_edit:sibling:write_text_file": "The original tool overwrites unseen files: an existing one must have been read in this session, or its sha256 is sent.",
     "multi_edit:case:tc6_hundred": "The time is measured in bench, never in a test.",
     "files:stale:still_apply": "What changed since is shown only against a version that this session was shown of this very file.",
-    "front:start:safe_path": "Python itself looks for the module of `python -m surehold` in the working directory before any code of ours runs; the console script, `python -P -m surehold` and everything imported later are safe.",
     "engine:lock:processes": "The first design has lock files: locks are bytes of the parent directory, which work across state directories and users.",
     "run:guard:form": "In the protocol of 2026-07-28 a server cannot ask by itself, and a client over HTTP says nothing of the processes of its host: for their commands the review page and the terminal are asked.",
+    "fleet:replicas:older_protocol": "With any balancer in front, sessions should go on at every replica: those of the stateless protocol do; the older protocol binds a session to a process, so a balancer chooses by `Mcp-Session-Id`.",
 }

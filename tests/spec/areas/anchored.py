@@ -74,6 +74,7 @@ _OPERATIONS = section(
         "anchored:delete_line:success": "`delete_line` removes exactly the one line.",
         "anchored:delete_range:success": "`delete_range` removes both ends and everything between.",
         "anchored:operations:peers": "Situations that tests of other tools with line hashes look at have the outcome that is written down here, and a reason where it is another one.",
+        "anchored:fields:wrong": "An argument or a field that is missing, unknown or of another type is `schema_invalid`.",
         "anchored:fields:foreign": "A field of another operation is a validation error that names the right one.",
         "anchored:content:final_terminator": 'One final terminator of `content` is dropped; `""` is one blank line.',
         "anchored:content:copied_prefixes": "Rows that all begin with real anchors are stripped with a correction; some but not all are refused.",

@@ -23,6 +23,7 @@ APPROVAL = (
             "approval:page:lan": "`surehold serve --lan` serves the page alone over TLS at an address of the local network, with a QR code whose link signs one browser in once; the certificate is the person's, or made for the address and its fingerprint is told.",
             "approval:page:sign_in": "A sign-in outlives the server, and the page of a workspace comes back at the same port where that is free.",
             "approval:page:review": "`surehold review` opens the page that is served for the workspace, by a link that signs in once, or serves one; where no agent can ask, the page says so.",
+            "approval:page:files": "New and deleted files of a change can be left out of what is allowed too; the rest is one change, the ledger says `edited`, and what was left out is kept as refused.",
             "approval:page:parts": "Where a change is shown whole and is plain text, parts of it can be left out of what is allowed, and the agent is told.",
             "approval:page:notify": "A browser notification comes with a new question, if the person asked for that with a button.",
             "approval:page:events": "News come as server-sent events; the page asks by itself only while they do not come.",

@@ -25,6 +25,8 @@ MULTI_EDIT = (
             "multi_edit:result:shape": "The result is exactly `success`, `diff`, `applied_count` and `line_ranges`.",
             "multi_edit:result:line_ranges": "A line range is that of the match in the staged text just before its edit.",
             "multi_edit:result:diff": "The diff is one real unified diff from original to final with `--- name` and `+++ name`.",
+            "multi_edit:result:dry_run": "A dry run answers the same with `dry_run: true`, and writes nothing.",
+            "multi_edit:result:reason": "The reason of a change reaches the ledger from every tool.",
             "multi_edit:error:file_not_found": "A missing file is -32001 `File not found: {path}`.",
             "multi_edit:error:permission_denied": "A path that may not be used is -32002 `Permission denied: {path}`.",
             "multi_edit:error:outside_roots": "A path outside the roots is -32002 `Permission denied: {path}`.",

@@ -26,9 +26,11 @@ _RECORD = section(
     "engine contract",
     {
         "outside:record:noticed": "An outside edit is recorded when it is noticed: by a read, a page, a search that shows it, a dry run or a refusal.",
+        "outside:record:counted": "The log counts the lines that an outside edit added and removed, where both versions are kept and not large, and names it by its whole id.",
         "outside:record:kept": "Bytes of others that had to leave a path have entries, and are reached by log, undo and trash.",
         "outside:record:ours": "A version of another Surehold process is never recorded as an outside edit.",
         "outside:root:replaced": "A root whose path leads to another directory is not written to.",
+        "outside:root:read": "Tools that read below such a root say so in text and data.",
     },
 )
 

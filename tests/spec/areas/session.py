@@ -15,6 +15,7 @@ SESSION = (
             "session:turn:unhashed": "Entries of before turns have the hashes that they had.",
             "session:store:survives": "A session and what it was shown survive a restart of the process.",
             "session:store:batched": "Recording what was shown waits for no writer: it is known at once, written a moment later, and before the store closes or the process ends. What a kill loses is read again.",
+            "session:store:at_once": "Anchors of a path that a session knows in another version too are written before they are answered, so that a kill or another replica never lets them mean a line of that other version.",
             "session:store:bounded": "Sightings are bounded: the oldest versions, paths and sessions are forgotten first.",
             "session:proof:in_the_call": "A call whose proof is in the call itself needs no session.",
             "session:sighting:read": "A read is a sighting of exactly the lines and the version that were shown.",
