@@ -20,6 +20,7 @@ CHAPTERS = {
     "Do": (
         "recipes.md",
         "clients.md",
+        "approvals.md",
         "review.md",
         "history.md",
         "shell.md",

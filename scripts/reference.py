@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from reference_python import entry_fields, field_texts, python_page
-from reference_text import cell, code, table
+from reference_text import cell, code, line, table
 
 from surehold import errors
 from surehold.errors import SureholdError
@@ -41,6 +41,7 @@ VARIABLES = {
     "SUREHOLD_PAGER": "the pager of the command line; `cat` or empty for none",
     "SUREHOLD_RIPGREP": "the ripgrep to search with; `off` for none",
     "SUREHOLD_STDIO": "`sdk`: serve stdio through the protocol's SDK, for comparison",
+    "SUREHOLD_ENTERED": "set inside of the shell of a Claude Code session that the plugin records, so that it is recorded once; do not set it",
     "SUREHOLD_RUN": "set inside of `surehold run`, so that a run inside of it joins it; do not set it",
 }
 """What the environment can choose."""
@@ -235,7 +236,7 @@ def errors_page() -> str:
     ]
     parts = [_ERRORS_HEAD, table(("class", "kind", "code", "recoverable", ""), rows), "## Each class: what to do\n"]
     for cls in (SureholdError, *(cls for _, cls in found)):
-        parts.append(f"### {cls.__name__}\n\n{cell(cls.__doc__ or '')} Usually: {cell(cls.default_action)}\n")
+        parts.append(f"### {cls.__name__}\n\n{line(cls.__doc__ or '')} Usually: {line(cls.default_action)}\n")
         parts.append(f"Its usual reason is `{cls.default_reason}`.\n")
     return "\n".join(parts)
 
@@ -321,9 +322,7 @@ def _types_in(annotation: Any) -> Iterator[Any]:
 
 
 def _part_sentence(part: type[BaseModel]) -> str:
-    fields = [
-        f"`{info.alias or name}` ({code(_field_type(info.annotation))})" for name, info in part.model_fields.items()
-    ]
+    fields = [f"`{info.alias or name}` (`{_field_type(info.annotation)}`)" for name, info in part.model_fields.items()]
     return f"`{part.__name__}`: {', '.join(fields)}.\n"
 
 
@@ -338,7 +337,7 @@ def _refusal_rows(family: str) -> Iterator[str]:
 
 def examples_page() -> str:
     rows = ["# Examples\n", "Whole programs; the tests run them. They are in `examples/` of the repository.\n"]
-    for file in sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("ci/*")]):
+    for file in sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("ci/*"), *EXAMPLES.glob("frameworks/*.py")]):
         text = file.read_text(encoding="utf-8")
         if len(text.splitlines()) > _SHOWN_LINES:
             continue

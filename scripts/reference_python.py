@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from reference_text import cell, code, signature_block
+from reference_text import cell, code, line, signature_block
 
 import surehold
 from surehold.library.families import FAMILY_TOOLS, NAMESPACES, load_tool
+from surehold.library.tool_methods import SESSION_METHODS
 
 SOURCE = Path(__file__).parents[1] / "src/surehold"
 _SESSION_TOOLS = SOURCE / "library/tool_methods.pyi"
@@ -21,7 +22,7 @@ _TOOL_METHODS = {
 }
 """The methods of a session that are tools, and what a model calls each."""
 _EVERYDAY = {
-    "Session": (*_TOOL_METHODS, "turn", "undo", "redo", "answer", "notify_compaction"),
+    "Session": (*_TOOL_METHODS, *SESSION_METHODS),
     "Workspace": ("session", "run", "changes", "undo", "redo", "recover", "close"),
 }
 """What programs use; the other public methods are listed below them."""
@@ -36,13 +37,14 @@ _PARTS = {
 """Public classes that `open_workspace` and `session` return in a fuller form: its parts, the nearest first."""
 _ADAPTERS = ("openai_agents", "anthropic", "langchain", "deepagents", "pydantic_ai", "google_adk", "functions")
 _RETURNED = (
-    ("workspace/undo/switch_board.py", "ChangeView"),
-    ("library/command_run.py", "RunReceipt"),
     ("workspace/proposal.py", "FileReceipt"),
     *(("stores/base.py", name) for name in ("Entry", "Call", "Change")),
 )
-"""What methods return and no one makes; results of tools are on the page of wire shapes."""
-_FIRST = ("open_workspace", "Workspace", "Session", "tools_for", "dispatch", "Settings", "Limits", "SureholdError")
+"""What public values hold and no one makes; results of tools are on the page of wire shapes."""
+_FIRST = (
+    *("open_workspace", "Workspace", "Session", "tools_for", "dispatch", "Settings", "Limits", "SureholdError"),
+    *("ChangeView", "RunReceipt", "Receipt"),
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Node = ast.ClassDef | Function
@@ -52,9 +54,9 @@ def python_page() -> str:
     """Return the page of every public Python name."""
     names = (*_FIRST, *(name for name in surehold.__all__ if name not in _FIRST))
     parts = [_HEAD, *(_name_section(name) for name in names), *_aio_sections(), *_namespace_sections()]
-    parts += [_adapters_section()]
+    parts += [_adapters_section(), _INSIDE]
     for file, name in _RETURNED:
-        parts += _section(_class(SOURCE / file, name), name)
+        parts += _section(_class(SOURCE / file, name), name, level="###")
     return "\n".join(parts)
 
 
@@ -64,6 +66,14 @@ _HEAD = """\
 Everything here is importable from `surehold`, is typed (`py.typed`), and is kept ([stability](../stability.md)). [The start
 page](../start/python.md) shows it at work; [the adapters](../frameworks.md) put it into frameworks. Errors are on
 [their own page](errors.md).
+
+What a tool returns is on the page of [wire shapes](wire.md), in snake_case here. Every result of a change has `sha256`, the proof for
+the next change of that file, and `change_id`, which undoes it; of a patch `sha256` is a mapping, by path.
+"""
+_INSIDE = """\
+## Inside of these
+
+What the values above hold. Programs read their fields; they are not made, and not imported from `surehold`.
 """
 
 
@@ -71,17 +81,17 @@ def _name_section(name: str) -> str:
     home = vars(surehold)["_HOMES"][name]
     if name in _PARTS:
         return _parted_section(name)
-    node = _find(SOURCE / f"{home.replace('.', '/')}.py", name)
-    return "\n".join(_section(node, name))
+    file = SOURCE / f"{home.replace('.', '/')}.py"
+    return "\n".join(_section(_find(file, name), name, file=file))
 
 
-def _section(node: Node, name: str) -> Iterator[str]:
-    yield f"## {name}\n"
+def _section(node: Node, name: str, *, level: str = "##", file: Path | None = None) -> Iterator[str]:
+    yield f"{level} {name}\n"
     if not isinstance(node, ast.ClassDef):
         yield signature_block(_signature(node, name))
     yield _doc(node) + "\n"
     if isinstance(node, ast.ClassDef):
-        yield from _field_table(node)
+        yield from _field_table(node, file)
         yield from (_method(method, name) for method in _methods(node).values())
 
 
@@ -96,9 +106,8 @@ def _parted_section(name: str) -> str:
         f"### {name}: for front ends and adapters\n",
         "What the tools and front ends are built on. These may change in a minor version.\n",
     ]
-    rows += ["| method | what it does |", "|---|---|"]
     others = sorted(set(methods) - set(everyday) - set(NAMESPACES))
-    rows += [f"| {code(_signature(methods[one], one))} | {cell(_doc(methods[one]))} |" for one in others]
+    rows += [f"- `{_signature(methods[one], one)}`\\\n  {line(_doc(methods[one]))}" for one in others]
     return "\n".join([*rows, ""])
 
 
@@ -115,11 +124,11 @@ def _adapters_section() -> str:
     rows = ["## surehold.adapters\n", _doc(_tree(SOURCE / "adapters/__init__.py")) + "\n"]
     for name in _ADAPTERS:
         tree = _tree(SOURCE / f"adapters/{name}.py")
-        rows += [f"### surehold.adapters.{name}\n", _doc(tree) + "\n", "| name | what it is |", "|---|---|"]
+        rows += [f"### surehold.adapters.{name}\n", _doc(tree) + "\n"]
         for node in (one for one in tree.body if isinstance(one, Node) and not one.name.startswith("_")):
             made = node if not isinstance(node, ast.ClassDef) else _constructor(node)
             shown = _signature(made, node.name).removesuffix(" -> None") if made else node.name
-            rows.append(f"| {code(shown)} | {cell(_doc(node))} |")
+            rows.append(f"- `{shown}`\\\n  {line(_doc(node))}")
         rows.append("")
     return "\n".join(rows)
 
@@ -145,8 +154,8 @@ def _method(node: Function, owner: str) -> str:
     return f"{text}\n{link}; names are in snake_case here.\n"
 
 
-def _field_table(node: ast.ClassDef) -> Iterator[str]:
-    rows = list(_fields(node))
+def _field_table(node: ast.ClassDef, file: Path | None = None) -> Iterator[str]:
+    rows = [row for part in _with_bases(node, file) for row in _fields(part)]
     if rows:
         yield "| field | type | default | |"
         yield "|---|---|---|---|"
@@ -154,6 +163,14 @@ def _field_table(node: ast.ClassDef) -> Iterator[str]:
             f"| `{name}` | {code(kind)} | {code(default)} | {cell(text)} |" for name, kind, default, text in rows
         )
         yield ""
+
+
+def _with_bases(node: ast.ClassDef, file: Path | None) -> Iterator[ast.ClassDef]:
+    """Yield the classes of the same file that a class is made of, the farthest first, and the class."""
+    for base in node.bases if file else ():
+        if isinstance(base, ast.Name) and file and base.id.startswith("_"):
+            yield from _with_bases(_class(file, base.id), file)
+    yield node
 
 
 def field_texts(cls: type) -> dict[str, str]:
@@ -214,6 +231,8 @@ def _type(node: ast.expr | None) -> str:
     if node is None:
         return "None"
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+    for name, defined_as in vars(surehold)["_CLASSES"].items():
+        text = re.sub(rf"\b{defined_as}\b", name, text)
     return re.sub(r"(?<!\[)'([A-Z]\w+(?: \| \w+)*)'(?!\])", r"\1", text)
 
 

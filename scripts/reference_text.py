@@ -7,9 +7,14 @@ _BLOCK_CHARS = 100
 """The width of a block on a page."""
 
 
+def line(text: str) -> str:
+    """Return text as one line."""
+    return re.sub(r"\s+", " ", text).strip()
+
+
 def cell(text: str) -> str:
     """Return text as a cell of a table: one line, its bars escaped."""
-    return re.sub(r"\s+", " ", text).strip().replace("|", "\\|")
+    return line(text).replace("|", "\\|")
 
 
 def code(value: Any) -> str:

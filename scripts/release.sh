@@ -34,8 +34,7 @@ mv dist/plugins/surehold.mcpb "dist/surehold-$version.mcpb"
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 tried=""
-for interpreter in python3.11 python3.12 python3.13 python3.14; do
-    "$interpreter" -c "" 2>/dev/null || continue
+for interpreter in $(sh scripts/interpreters.sh); do
     echo "release: installing the wheel and the sdist with $interpreter"
     for built in dist/*.whl dist/*.tar.gz; do
         rm -rf "$fresh/venv" "$fresh/project" "$fresh/state"
@@ -53,7 +52,7 @@ for interpreter in python3.11 python3.12 python3.13 python3.14; do
     done
     tried="$tried $interpreter"
 done
-[ -n "$tried" ] || fail "there is no python3.11 or newer."
+[ -n "$tried" ] || fail "there is no Python 3.11 to 3.14."
 
 echo "release: listing what an installation contains"
 python3 -m venv "$fresh/lister" # an environment of its own, so that it does not list itself

@@ -15,7 +15,7 @@ html_theme = "furo"
 html_title = "Surehold"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_show_copyright = html_show_sphinx = html_copy_source = False
+html_show_copyright = html_show_sphinx = html_copy_source = html_use_index = False
 html_permalinks_icon = "#"
 html_theme_options = {
     "light_css_variables": {
