@@ -17,6 +17,7 @@ from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import InvalidArgument
+from text.work import count_calls
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
@@ -51,6 +52,42 @@ def test_the_history_names_the_command_and_how_it_ended_and_no_folder_whose_time
     ]
     assert [line.split()[2] for line in shown if line.startswith("What")] == ["sub/b.txt"]
     assert [line.split()[1] for line in surehold(desk, "undo").splitlines()] == ["sub/b.txt"]
+
+
+@requirement("run:history:long_command")
+def test_a_command_that_names_thousands_of_files_is_recorded_in_full_once(desk: RunDesk) -> None:
+    names = [f"a-file-with-a-rather-long-name-{number:04}.txt" for number in range(400)]
+    for name in names:
+        (desk.root / name).write_text(name)
+    command = ("rm", *names)
+
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        receipt = workspace.run(command)
+        entries = workspace.history.show(receipt.change_id).entries
+
+    assert entries[0].call.argv == command
+    shortened = {entry.call.argv for entry in entries[1:]}
+    (words,) = shortened
+    assert words[:20] == command[:20]
+    assert words[-1].endswith("…")
+    assert sum(map(len, words)) <= 1_001
+    assert f"rm {names[0]} {names[1]}" in surehold(desk, "log")
+    assert names[-1] in surehold(desk, "show", receipt.change_id)
+
+
+@requirement("run:undo:cost")
+def test_undoing_many_files_costs_no_more_for_each_of_them(desk: RunDesk) -> None:
+    _, few, more, many = [count_undo_calls(desk, files) for files in (10, 50, 150, 400)]  # the first one loads modules
+
+    assert (many - more) / 250 < (more - few) / 100 * 1.15
+
+
+def count_undo_calls(desk: RunDesk, files: int) -> int:
+    for number in range(files):
+        (desk.root / f"f{number:03}").write_text(str(number))
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        change = workspace.run(["sh", "-c", "rm f*"]).change_id or ""
+        return count_calls(lambda: workspace.undo(change))
 
 
 @requirement("run:history:still_running")

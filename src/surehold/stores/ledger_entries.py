@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
@@ -24,6 +24,8 @@ _META_FIELDS, _NUMBERS = len(fields(Meta)), ("mode", "uid", "gid", "mtime_ns")
 _PLAIN_VERSION_FIELDS = 3
 """How many fields of a version are spelled for a file without links and holes: its sha256, its size and its facts."""
 _Fields = tuple[tuple[str, Any], ...]
+_ARGV_CHARS = 1_000
+"""How much of a command line is in every entry of its change but the first, which has all of it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _read_json = json.JSONDecoder().raw_decode
@@ -322,8 +324,21 @@ def is_stale_read(surprise: OutsideEdit, *, now: datetime, fence: float, knows: 
 
 
 def entries_of(intent: Intent, *, timestamp: str) -> Iterator[Entry]:
+    """Yield one entry for each change. Only the first has all of a long command line: it may name each of their paths."""
+    call = intent.call
     for index, change in enumerate(intent.changes):
-        yield Entry(change_id=intent.id, index=index, timestamp=timestamp, call=intent.call, change=change)
+        yield Entry(change_id=intent.id, index=index, timestamp=timestamp, call=call, change=change)
+        if call.argv and not index:
+            call = replace(call, argv=_cut_argv(call.argv))
+
+
+def _cut_argv(argv: tuple[str, ...]) -> tuple[str, ...]:
+    room = _ARGV_CHARS
+    for number, word in enumerate(argv):
+        if len(word) >= room:
+            return (*argv[:number], word[:room] + "…")
+        room -= len(word) + 1
+    return argv
 
 
 def outside_entry(path: str, before: Version | None, after: Version | None, *, seq: int, timestamp: str) -> Entry:

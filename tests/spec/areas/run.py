@@ -7,6 +7,7 @@ RUN = (
         "What commands do",
         "run contract",
         {
+            "run:undo:cost": "Undoing a command that changed many files costs the same for each of them, however many they are.",
             "run:undo:exact": "`undo` of a run brings back bytes, links, directories, modes, owners, times, attributes, holes and hard links.",
             "run:undo:root": "`undo`, `log` and `recover` make the directory of a workspace again that a command removed.",
             "run:redo:exact": "`redo` of a run gives what the command had left, times included.",
@@ -30,6 +31,7 @@ RUN = (
             "run:best_effort:compares": "Where capture is impossible, that is said before anything runs; `--best-effort` compares the tree before and after, and is never complete.",
             "run:call:recorded": "The tool call of the host that a command belongs to is recorded with it.",
             "run:history:large": "A file of several MB that a command changed has its lines in `log`, `diff` and `blame`, and `revert` and `undo` keep later work apart; what is too large to keep is said so.",
+            "run:history:long_command": "All of a long command line is kept once for its change; each of its other entries has the beginning.",
             "run:history:command": "`log` and `show` name the command and its exit code, and leave out directories whose time alone changed.",
             "run:history:left_out": "Undoing a selection or a turn names the commands of it that still run, which are left out.",
             "run:history:session": "What an agent runs without a session is a session by itself.",

@@ -188,7 +188,7 @@ class UndoAttempt:
             return []
         if key in timeline.found:
             self._notice_outside_edit(timeline.found[key])
-        if any(other is not file and other.find_key(now) == key for other in timeline.files):
+        if timeline.has_other_at(key, file, now):
             if self._whole and new.is_directory and self._is_directory(key):
                 return []
             return [Obstacle(change_id=timeline.placed_by.get(key, OUTSIDE), key=key, kind="taken")]

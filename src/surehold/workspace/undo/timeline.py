@@ -10,6 +10,7 @@ A file is the same file under another name. Where a change found it is what it w
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from surehold.stores.base import Entry
@@ -160,6 +161,19 @@ class Timeline:
     def files_of(self, entries: Iterable[str]) -> list[FileTrail]:
         """Return every file that one of these entries was about, each once."""
         return list({id(file): file for name in entries for file in self._files_of_entry.get(name, ())}.values())
+
+    def has_other_at(self, key: str, file: FileTrail, active: AbstractSet[str]) -> bool:
+        """Tell whether another file has a name, with these entries in effect."""
+        return any(other is not file and other.find_key(active) == key for other in self._files_by_name.get(key, ()))
+
+    @cached_property
+    def _files_by_name(self) -> dict[str, list[FileTrail]]:
+        """Which files have ever had a name."""
+        found = dict[str, list[FileTrail]]()
+        for file in self.files:
+            for key in {file.key, *(step.to_key for step in file.steps)}:
+                found.setdefault(key, []).append(file)
+        return found
 
     def position_of(self, change_id: str) -> int:
         return self._positions[change_id]
