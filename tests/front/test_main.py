@@ -113,6 +113,20 @@ def test_a_refusal_is_a_message_and_the_next_step_on_standard_error(shell: Shell
     assert said.err == "Refused: `missing.txt` does not exist.\nNext: Check the path, or create the file first.\n"
 
 
+@requirement("front:exit:refused")
+@pytest.mark.parametrize("name", ["gone.txt", f"{'gone/' * 4000}x"])
+def test_a_refusal_that_is_not_read_is_one_all_the_same(shell: Shell, name: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "surehold", "read", name, "--json"]
+    done = subprocess.run(
+        command, cwd=shell.root, env=shell.environment(), stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 @requirement("front:cli:json", "front:exit:refused")
 def test_a_refusal_as_json_is_the_error_as_data(shell: Shell) -> None:
     error = shell.json("read", "missing.txt", code=1)["error"]

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
 from typing import Any, NoReturn, cast
 
@@ -152,12 +152,13 @@ def run(argv: Sequence[str]) -> int:
     own = argv[: argv.index("--")] if "--" in argv else argv
     wants_json, no_color = "--json" in own, "--no-color" in own
     out, err = (output_to(stream, no_color=no_color) for stream in (sys.stdout, sys.stderr))
+    code = DONE
     try:
         code = _run_command(argv, out, err, wants_json=wants_json)
         out.flush()
     except BrokenPipeError:  # the reader had enough, as `head` does
         _let_go_of_stdout()
-        return DONE
+        return code
     except OutputFailed as error:
         _let_go_of_stdout()
         err.print_line(f"The output cannot be written: {error}.")
@@ -367,7 +368,8 @@ def _report_wrong_usage(error: UsageError, out: Output, err: Output, *, wants_js
 
 def _report_refusal(error: SureholdError, out: Output, err: Output, *, wants_json: bool) -> int:
     if wants_json:
-        out.print_json({"error": error.as_dict()})
+        with suppress(BrokenPipeError):  # it is a refusal, whether it is read or not
+            out.print_json({"error": error.as_dict()})
         return REFUSED
     err.print_labelled("Refused", error.message, "red", "bold")
     if (cause := str(error.details.get("cause", ""))) and cause not in error.message:
