@@ -34,9 +34,17 @@ CORE: dict[str, str] = {
     "attributes": "python3 -c \"import os; os.setxattr('g','user.k',b'w'); os.setxattr('docs','user.d',b'x'); os.removexattr('g','user.k')\"",
     "what came and went": "mkdir t; echo x > t/y; mv t/y t/z; rm -r t",
     "a pipe goes, another comes": "rm pipe; mkfifo other; chmod 600 other",
+    "a pipe is used and goes": "(echo hi > pipe &); cat pipe > g; rm pipe",
+    "a pipe is used": "(echo hi > pipe &); cat pipe > g",
     "odd names": "for f in n*m 'with space' nl*; do echo more >> \"$f\"; done; rm n*m",
     "a memory map": (
         "python3 -c \"import mmap; f=open('big','r+b'); m=mmap.mmap(f.fileno(),0); m[5:9]=b'abcd'; m.close()\""
+    ),
+    "names that begin at a directory": (
+        "ln -s /x/y docs/abs; ln -s ../../x/made docs/x/up; "
+        "python3 -c \"import ctypes, os, struct; d = os.open('docs', os.O_PATH);"
+        "[os.write(ctypes.CDLL(None).syscall(437, d, name, struct.pack('QQQ', how, 0o600 if how & 64 else 0, 0x10), 24), b'in')"
+        " for name, how in ((b'/2.md', 1), (b'abs', 513), (b'../3.md', 1025), (b'x/up', 65), (b'/../new', 65))]\""
     ),
     "threads": (
         'python3 -c "import threading,os;'

@@ -52,9 +52,9 @@ def test_streams_that_are_closed_are_closed_for_the_command(desk: RunDesk, close
 @requirement("run:exit:codes")
 def test_a_command_that_is_killed_not_found_or_not_executable_has_its_usual_exit_code(desk: RunDesk) -> None:
     assert desk.run("kill -TERM $$").returncode == 128 + signal.SIGTERM
-    for name, code in (("no-such-command-here", 127), ("./a.txt", 126)):
+    for name, code in (("no-such-command-here", 127), ("", 127), ("./a.txt", 126)):
         done = subprocess.run([*desk.words(), name], cwd=desk.root, capture_output=True, check=False)
-        assert (done.returncode, name.encode() in done.stderr) == (code, True)
+        assert (done.returncode, name.encode() in done.stderr, done.stderr != b"") == (code, True, True)
     assert desk.read_report()["change_id"] is None
 
 

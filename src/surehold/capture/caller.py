@@ -203,17 +203,19 @@ def run_plainly(line: CommandLine) -> RunEnding:
             caller.set_command(command.pid)
             code = command.wait()
         ending.exit_code = SIGNALLED - code if code < 0 else code
-    except OSError as error:
+    except (OSError, ValueError) as error:
         ending.exit_code, ending.problem = explain_failed_start(line, error)
     finally:
         give_back_signals(before)
     return ending
 
 
-def explain_failed_start(line: CommandLine, error: OSError) -> tuple[int, str]:
+def explain_failed_start(line: CommandLine, error: OSError | ValueError) -> tuple[int, str]:
     """Return the exit code and the words that shells have for it; a closed directory in PATH does not hide a missing name."""
     name = line.argv[0]
     folders = line.environment.get("PATH", os.defpath).split(os.pathsep)
+    if isinstance(error, ValueError):  # no name, or one that no file can have
+        return NOT_FOUND, f"{name!r}: not found"
     is_somewhere = os.path.dirname(name) or any(os.path.exists(os.path.join(folder, name)) for folder in folders)
     if isinstance(error, FileNotFoundError) or not is_somewhere:
         return NOT_FOUND, f"{name}: not found"

@@ -22,9 +22,17 @@ _PAGE_BYTES = 4096
 _MAX_PATH_BYTES = 4096
 _MAX_LINKS = 40
 _NOTICE = struct.Struct("=QIIiIQ6Q")
+_OPEN_HOW, _FAMILY = struct.Struct("=QQQ"), struct.Struct("=H")
+_AF_UNIX = 1
+_SOCKET_NAME_BYTES = 110
 _NO_NOTICE = bytes(_NOTICE.size)
 _ANSWER = struct.Struct("=QqiI")
 _GO_ON = 1
+_RESOLVE_IN_ROOT = 0x10
+BEGINS_BELOW = _RESOLVE_IN_ROOT << 32
+"""Among the flags of an `open`: its path begins at the given directory, whatever it says."""
+_OPENAT2 = 437
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _DELETED = b" (deleted)"
 _NOWHERE_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """There is no such directory for the process either, so that its call fails."""
@@ -151,6 +159,22 @@ class CallerMemory:
             found += piece
         raise Unreadable  # the kernel refuses it as well
 
+    def read_open_flags(self, pid: int, pointer: int) -> int:
+        """Return the flags of `openat2`, and above them those for its path."""
+        raw = self.read_bytes(pid, pointer, _OPEN_HOW.size)
+        if len(raw) < _OPEN_HOW.size:
+            return os.O_RDWR
+        flags, _, resolve = _OPEN_HOW.unpack(raw)
+        return flags | resolve << 32
+
+    def read_socket_name(self, pid: int, pointer: int, length: int) -> bytes:
+        """Return the path that a socket is bound to; nothing for other addresses."""
+        length = min(length, _SOCKET_NAME_BYTES)
+        raw = self.read_bytes(pid, pointer, length) if length > _FAMILY.size else b""
+        if len(raw) <= _FAMILY.size or _FAMILY.unpack_from(raw)[0] != _AF_UNIX:
+            return b""
+        return raw[_FAMILY.size :].split(b"\0")[0]
+
 
 class Place(NamedTuple):
     """Where a name is: its directory, without links, and the name in it; the path of both."""
@@ -188,6 +212,17 @@ class PathFinder:
                 return None
             place = found
         return self._follow(pid, place) if follow else place
+
+    def find_below(self, pid: int, at: int, raw: bytes, *, follow: bool) -> Place | None:
+        """Return the place that a path names for a call whose paths begin at a directory, as if that were the root."""
+        try:
+            top = os.open(b"/proc/%d/cwd" % pid if at == AT_FDCWD else b"/proc/%d/fd/%d" % (pid, at), _DIRECTORY)
+        except OSError:
+            return None
+        try:
+            return _find_below(top, raw, follow=follow)
+        finally:
+            os.close(top)
 
     def _start(self, pid: int, at: int) -> bytes | None:
         if at != AT_FDCWD:
@@ -244,6 +279,40 @@ class PathFinder:
                 return None
             place = found
         return None
+
+
+def _find_below(top: int, path: bytes, *, follow: bool) -> Place | None:
+    root = _named_path(b"/proc/self/fd/%d" % top)
+    for _ in range(_MAX_LINKS if root else 0):
+        head, _, name = path.rstrip(b"/").rpartition(b"/")
+        if name in {b"", b".", b".."}:
+            return None  # a directory, which cannot be opened for writing
+        directory = _directory_below(top, head or b"/")
+        if directory is None:
+            return None
+        place = Place(directory, name)
+        try:
+            if not follow or not stat.S_ISLNK(os.lstat(place.path).st_mode):
+                return place
+            target = os.readlink(place.path)
+        except OSError:
+            return place
+        path = target if target[:1] == b"/" else b"%b/%b" % (directory[len(root or b"") :], target)
+    return None
+
+
+def _directory_below(top: int, path: bytes) -> bytes | None:
+    """Return the path of a directory without links, for a process whose root were `top`."""
+    how = _OPEN_HOW.pack(_DIRECTORY, 0, _RESOLVE_IN_ROOT)
+    fd = ctypes.CDLL(None, use_errno=True).syscall(_OPENAT2, top, path, how, len(how))
+    if fd < 0:
+        if ctypes.get_errno() not in _NOWHERE_ERRNOS:
+            raise Unreadable
+        return None
+    try:
+        return _named_path(b"/proc/self/fd/%d" % fd)
+    finally:
+        os.close(fd)
 
 
 def _named_path(link: bytes) -> bytes | None:

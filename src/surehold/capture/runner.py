@@ -301,7 +301,7 @@ def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
         try:
             joined = {JOINED_VARIABLE: spell_run(line.run_id, os.getppid(), line.root)}
             os.execvpe(line.argv[0], line.argv, {**line.environment, **joined})  # noqa: S606 - that is the purpose
-        except OSError as error:
+        except (OSError, ValueError) as error:
             code, problem = explain_failed_start(line, error)
             supervisor.sendall(problem.encode("utf-8", "replace"))
     except BaseException:  # noqa: BLE001 - nothing of Python may go on in here

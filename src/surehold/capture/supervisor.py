@@ -10,7 +10,6 @@ Rules:
 import errno
 import os
 import stat
-import struct
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
@@ -21,6 +20,7 @@ from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import (
     AT_EMPTY_PATH,
     AT_FDCWD,
+    BEGINS_BELOW,
     CallerMemory,
     CallNotice,
     Listener,
@@ -29,10 +29,7 @@ from surehold.capture.notices import (
     Unreadable,
 )
 
-_AF_UNIX = 1
-_SOCKET_NAME_BYTES = 110
-_RENAME_EXCHANGE = 2
-_SYMLINK_FOLLOW = 0x400
+_RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
 
 
@@ -174,12 +171,20 @@ class Supervisor:
             self.note(b"", "a process had mounts of its own")
 
     def _find_place(
-        self, notice: CallNotice, path: int, at: int, *, follow: bool, effect: Literal["", "facts", "content"] = ""
+        self,
+        notice: CallNotice,
+        path: int,
+        at: int,
+        *,
+        follow: bool,
+        effect: Literal["", "facts", "content"] = "",
+        below: bool = False,
     ) -> Place | None:
         """Return the place that an argument names, if it is below a root; `effect` is what becomes of the file there."""
         raw = self._memory.read_path(notice.pid, notice.arguments[path])
         where = notice.signed(at) if at >= 0 else AT_FDCWD
-        place = self._finder.find(notice.pid, where, raw, follow=follow)
+        find = self._finder.find_below if below else self._finder.find
+        place = find(notice.pid, where, raw, follow=follow)
         if not self._listener.still_waits(notice):
             raise Unreadable
         if place is None or self._covers(place.path):
@@ -202,8 +207,7 @@ class Supervisor:
 
     def _flags_of(self, notice: CallNotice, shape: CallShape) -> int:
         if shape.how >= 0:
-            raw = self._memory.read_bytes(notice.pid, notice.arguments[shape.how], 8)
-            return struct.unpack("=Q", raw)[0] if len(raw) == 8 else os.O_RDWR  # noqa: PLR2004
+            return self._memory.read_open_flags(notice.pid, notice.arguments[shape.how])
         return shape.constant_flags | (notice.arguments[shape.flags] if shape.flags >= 0 else 0)
 
     # What the calls do.
@@ -216,8 +220,8 @@ class Supervisor:
         if flags & os.O_TMPFILE == os.O_TMPFILE:
             return  # it has no name yet
         follow = not flags & os.O_NOFOLLOW and flags & (os.O_CREAT | os.O_EXCL) != os.O_CREAT | os.O_EXCL
-        effect = "content" if writes else ""
-        place = self._find_place(notice, shape.path, shape.at, follow=follow, effect=effect)
+        effect, below = "content" if writes else "", bool(flags & BEGINS_BELOW)
+        place = self._find_place(notice, shape.path, shape.at, follow=follow, effect=effect, below=below)
         if place is None:
             return
         path = place.path
@@ -229,9 +233,9 @@ class Supervisor:
                 self.keeper.touch_directory(place.directory)
                 self.keeper.touch(path)
             return
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISFIFO(status.st_mode):
             return
-        if not writes:
+        if not writes or stat.S_ISFIFO(status.st_mode):  # what goes through a FIFO changes its time
             self.keeper.touch(path)
             return
         self._check_change(path)
@@ -320,11 +324,8 @@ class Supervisor:
             self._reach_outside(path, written=False)
 
     def _on_bind(self, notice: CallNotice, shape: CallShape) -> None:
-        length = min(notice.arguments[2], _SOCKET_NAME_BYTES)
-        raw = self._memory.read_bytes(notice.pid, notice.arguments[shape.path], length) if length > 2 else b""  # noqa: PLR2004
-        if len(raw) <= 2 or struct.unpack_from("=H", raw)[0] != _AF_UNIX or raw[2:3] == b"\0":  # noqa: PLR2004
-            return
-        place = self._finder.find(notice.pid, AT_FDCWD, raw[2:].split(b"\0")[0], follow=False)
+        raw = self._memory.read_socket_name(notice.pid, notice.arguments[shape.path], notice.arguments[2])
+        place = self._finder.find(notice.pid, AT_FDCWD, raw, follow=False) if raw else None
         if place is not None and self._covers(place.path):
             self._make(place)
 
