@@ -279,6 +279,22 @@ def test_what_cannot_be_recorded_is_said_and_logged_and_blocks_only_if_strict(sh
 
 
 @requirement("host:hook:open")
+@pytest.mark.parametrize("host", EVENTS)
+@pytest.mark.parametrize("lost", ["name", "session", "arguments"])
+def test_an_event_that_lacks_what_its_record_needs_is_not_passed_over_in_silence(
+    shell: Shell, host: str, lost: str
+) -> None:
+    shape, event = find_agent_host(host).event_shape, EVENTS[host](shell, "before")
+    event.pop(getattr(shape, lost))
+
+    said = tell(shell, host, event)
+    strict = tell(shell, host, event, "--strict")
+
+    assert (said.code, said.out, strict.code) == (0, "", 2)
+    assert "cannot be undone, since it is not recorded: The event does not" in said.err
+
+
+@requirement("host:hook:open")
 def test_a_history_that_cannot_be_opened_never_stops_the_host(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     tell(shell, "claude", claude(shell, "before"))

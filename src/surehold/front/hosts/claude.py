@@ -98,13 +98,13 @@ def _list_settings(place: HostPlace) -> "Sequence[SettingsFile]":
 def _read_event(event: Mapping[str, Any]) -> HookEvent:
     arguments = object_of(event, "tool_input")
     path = text_of(arguments, "file_path", "notebook_path")
-    kind = _KINDS.get(text_of(event, "hook_event_name"), "other")
+    kind, tool = _KINDS.get(text_of(event, "hook_event_name"), "other"), text_of(event, "tool_name")
     return HookEvent(
-        kind=kind if path or kind in {"start", "prompt", "end"} else "other",
+        kind=kind if path or tool in EDIT_TOOLS.split("|") or kind in {"start", "prompt", "end"} else "other",
         session=text_of(event, "session_id"),
         turn=text_of(event, "prompt_id"),
         call_id=text_of(event, "tool_use_id"),
-        tool=text_of(event, "tool_name"),
+        tool=tool,
         directory=text_of(event, "cwd"),
         paths=(path,) if path else (),
         prompt=text_of(event, "prompt"),

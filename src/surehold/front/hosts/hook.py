@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from surehold.errors import InvalidArgument
-from surehold.front.hosts.agent_host import AgentHost, HookEvent, find_agent_host
+from surehold.front.hosts.agent_host import AgentHost, HookEvent, find_agent_host, text_of
 from surehold.front.hosts.hook_notes import HookNotes, PendingEdit, pending_name
 
 PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
@@ -171,10 +171,11 @@ def run_hook(
     try:
         host = find_agent_host(key)
         event = _parse_event(host, data, event_name)
+        _check_event(event)
         place = root or locate_root(event.directory)
         directory = locate_state(place, state_dir)
         notes = HookNotes(directory / "hooks")
-        if event.kind == "other" or not event.session:
+        if event.kind == "other":
             return HookOutcome()
         run = HookRun(host=host, event=event, root=place, state_dir=directory, notes=notes, state=state, blobs=blobs)
         return HookOutcome(text=json.dumps(run.answer()))
@@ -222,4 +223,16 @@ def _parse_event(host: AgentHost, data: bytes, event_name: str) -> HookEvent:
     if not isinstance(event, dict):
         raise InvalidArgument("The event must be one JSON object.", reason="bad_json")
     known = cast("dict[str, Any]", event)
-    return host.read_event({**known, "hook_event_name": event_name} if event_name else known)
+    if event_name:
+        known = {**known, "hook_event_name": event_name}
+    if not text_of(known, "hook_event_name", "hookEventName", host.event_shape.name):
+        raise InvalidArgument("The event does not say what happened.", reason="bad_event")
+    return host.read_event(known)
+
+
+def _check_event(event: HookEvent) -> None:
+    """Refuse an event that lacks what its record needs, instead of recording nothing in silence."""
+    if event.kind != "other" and not event.session:
+        raise InvalidArgument("The event does not name its session.", reason="bad_event")
+    if event.kind == "before_edit" and not event.paths:
+        raise InvalidArgument("The event does not name a file.", reason="bad_event")
