@@ -55,7 +55,9 @@ def test_line_endings_are_those_of_the_file() -> None:
     assert set_table("a = 1\r\n", KEYS, {"x": 1}) == "a = 1\r\n\r\n[mcp_servers.surehold]\r\nx = 1\r\n"
 
 
-@pytest.mark.parametrize("text", ["a = ", "mcp_servers = { other = 1 }\n", "[mcp_servers]\nsurehold.x = 1\n"])
+@pytest.mark.parametrize(
+    "text", ["a = ", "mcp_servers = { other = 1 }\n", "mcp_servers = 3\n", "[mcp_servers]\nsurehold.x = 1\n"]
+)
 def test_what_cannot_be_edited_by_tables_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         set_table(text, KEYS, VALUES)

@@ -108,9 +108,11 @@ def _spell_key(key: str) -> str:
 def _with_value(known: dict[str, Any], keys: Sequence[str], value: dict[str, Any] | None) -> dict[str, Any]:
     """Return the parsed text as it should be, with a value at a place, or without one."""
     first, *rest = keys
-    inner = cast("dict[str, Any]", known.get(first, {}))
+    inner = known.get(first, {})
     if rest:
-        changed = _with_value(inner, rest, value)
+        if not isinstance(inner, dict):
+            raise ValueError(f"`{first}` is not a table")
+        changed = _with_value(cast("dict[str, Any]", inner), rest, value)
         return (
             {**known, first: changed}
             if changed or value is not None
