@@ -1,7 +1,7 @@
 """Searches by name: list a directory, match a glob, search paths, and find the newest files."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,7 +12,7 @@ from surehold.errors import SearchTimeout
 from surehold.search.engine import Deadline, Parts
 from surehold.search.glob import Glob, GlobFilter, anchored_glob, floating_glob, is_glob
 from surehold.search.query import GlobResult, Hit, Listing, NewestFile, NewestResult, ResultWindow, Search, SearchResult
-from surehold.search.result_page import decode_cursor, encode_cursor, left_out_note
+from surehold.search.result_page import decode_cursor, encode_cursor, left_out_note, measure_cursor
 from surehold.search.walk import TreeWalk, VisitedDirectory, WalkEntry, WalkGuide, join_stats, key_prefix, stat_steps
 from surehold.text.escape import escape_text
 from surehold.text.measure import ANY_SIZE, TextRoom
@@ -30,7 +30,7 @@ def list_directory(
     walk = replace(walk, max_depth=max_depth if recursive else 1, after=passed)
     if recursive:
         steps = list(islice(walk, limit + 1))
-        shown = steps[: min(limit, _count_fitting(("/".join(step.path_parts) for step in steps), room))]
+        shown = steps[: _count_page([step.path_parts for step in steps], question, limit, room)]
         further = len(steps) > len(shown)
         entries, last = stat_steps(walk.disk, shown), shown[-1].path_parts if further else ()
         total = None if further or passed else len(shown)
@@ -39,8 +39,8 @@ def list_directory(
             visited = next(visits)
             names = sorted(visited.entries)
             begin = bisect_right(names, passed[0]) if passed else 0
-            page = names[begin : begin + limit]
-            page = page[: _count_fitting(page, room)]
+            left = names[begin : begin + limit + 1]
+            page = left[: _count_page([(name,) for name in left], question, limit, room)]
             further, total = begin + len(page) < len(names), len(names)
             entries, last = join_stats(walk.start, (), page, visited.listing.stat_entries(page)), page[-1:]
     return Listing(
@@ -54,11 +54,20 @@ def list_directory(
     )
 
 
-def _count_fitting(names: Iterable[str], room: TextRoom) -> int:
-    """Return how many names fit, with a size after each; at least one."""
-    if room is ANY_SIZE and isinstance(names, list):
-        return len(names) or 1
-    return max(room.count_fitting(map(escape_text, names), end=_LONGEST_SIZE), 1)
+def _count_page(found: Sequence[Parts], question: object, limit: int | None, room: TextRoom, base: str = "") -> int:
+    """Return how many entries fit, with a size after each and the cursor after the last of them; at least one."""
+    most = len(found) if limit is None else min(limit, len(found))
+    if room is ANY_SIZE:
+        return most
+    reserved = 0
+    while True:
+        rows = (escape_text(base + "/".join(parts)) for parts in islice(found, most))
+        count = max(room.less(reserved).count_fitting(rows, end=_LONGEST_SIZE), 1)
+        cursor = encode_cursor(question, *found[count - 1]) if count < len(found) else ""
+        needed = measure_cursor(room, cursor)
+        if needed <= reserved or count == 1:
+            return count
+        reserved = needed
 
 
 def find_glob(walk: TreeWalk, pattern: str, *, exclude: Sequence[str], limit: int, deadline: Deadline) -> GlobResult:
@@ -147,8 +156,8 @@ def search_paths(walk: TreeWalk, search: Search, window: ResultWindow, *, deadli
     found, scanned = _match_paths(walk, matches, filters, deadline)
     wanted = [parts for parts in found if parts > passed]
     base = key_prefix(walk.start)
-    shown = [Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in wanted[: window.limit]]
-    shown = shown[: _count_fitting((hit.path for hit in shown), window.room)]
+    count = _count_page(wanted, question, window.limit, window.room, base)
+    shown = [Hit(path=base + "/".join(parts), preview="/".join(parts)) for parts in wanted[:count]]
     further = len(shown) < len(wanted)
     notes = list(walk.tally.build_notes())
     if not found and (wider := walk.widened()):

@@ -14,6 +14,7 @@ from surehold.search.engine import Deadline, Engine, MatchPosition, searched_byt
 from surehold.search.query import Hit, MatchedLine, ResultWindow, Search, name_some
 from surehold.text.encoding import UTF8
 from surehold.text.escape import escape_text
+from surehold.text.measure import ANY_SIZE, TextRoom
 from surehold.text.snapshot import Snapshot
 
 LINE_CHARS = 500
@@ -21,8 +22,10 @@ LINE_CHARS = 500
 _ELLIPSIS = "…"
 _SEPARATOR_UNITS = 2
 """What separates path, line and text, or ends the line."""
-_FILE_UNITS = 80
-"""What the sha256 adds to the path of a file with matches."""
+_CURSOR_GROWTH_UNITS = 100
+"""How much longer a cursor gets as the numbers of the matches in a file grow."""
+_SHA256_EXAMPLE = f" · sha256 {'0123456789abcdef' * 4}"
+"""What is after the path of a file with matches."""
 
 
 def path_sort_key(name: str) -> str:
@@ -33,6 +36,11 @@ def path_sort_key(name: str) -> str:
 def encode_cursor(question: object, *place: object) -> str:
     data = json.dumps([_question_checksum(question), *place], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def measure_cursor(room: TextRoom, cursor: str) -> int:
+    """Return what a cursor takes of a page, which names it at its beginning and at its end."""
+    return 2 * room.measure(cursor) if cursor else 0
 
 
 def decode_cursor(question: object, text: str) -> list[object]:
@@ -66,6 +74,8 @@ class ResultPage:
         self.to_skip = window.offset
         self._window, self._question = window, question
         self._left = window.room.size
+        self._cursor_units = 0
+        """What the cursor after the newest match takes."""
         self._last = ("", 0, -1)
         if window.cursor:
             name, line, begins = decode_cursor(question, window.cursor)
@@ -127,10 +137,11 @@ class ResultPage:
     def _take_hit(self, view: "_SearchedFile", name: str, place: MatchPosition) -> bool:
         hit = view.build_hit(place, self._window)
         if not self.hits or self.hits[-1].path != hit.path:
-            self._left -= self._window.room.measure(escape_text(hit.path)) + _FILE_UNITS
+            self._left -= self._window.room.measure(escape_text(hit.path) + _SHA256_EXAMPLE)
+            self._cursor_units = self._measure_next(name, place)
         around = (*hit.before, *hit.after)
         texts = (hit.preview, *around, *[str(hit.line)] * (1 + len(around)), str(hit.column))
-        if around and not self.hits and self._size_of(texts) > self._left:
+        if around and not self.hits and self._size_of(texts) > self._left - self._cursor_units:
             hit, texts = replace(hit, before=(), after=()), (hit.preview, str(hit.line), str(hit.column))
             self.lost_context = True
         if not self._reserve_room(texts, len(self.hits)):
@@ -139,13 +150,18 @@ class ResultPage:
         self._last, self._last_name = (path_sort_key(name), *place), name
         return True
 
+    def _measure_next(self, name: str, place: MatchPosition) -> int:
+        if self._window.room is ANY_SIZE:
+            return 0
+        return measure_cursor(self._window.room, encode_cursor(self._question, name, *place)) + _CURSOR_GROWTH_UNITS
+
     def _size_of(self, texts: Sequence[str]) -> int:
         return sum(self._window.room.measure(text) + _SEPARATOR_UNITS for text in texts)
 
     def _reserve_room(self, texts: Sequence[str], count: int) -> bool:
         """Take the room of a row in its parts; the first row of a page is shown in any case."""
         limit, size = self._window.limit, self._size_of(texts)
-        if (limit is not None and count >= limit) or (size > self._left and count):
+        if (limit is not None and count >= limit) or (size > self._left - self._cursor_units and count):
             self.further = True
             return False
         self._left -= size

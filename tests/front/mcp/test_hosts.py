@@ -163,6 +163,37 @@ def test_a_page_names_the_next_one_at_its_beginning_and_at_its_end(
     assert first.partition(how)[2].rstrip("]").split()[0] == last.partition(how)[2].rstrip("]").split(";")[0].split()[0]
 
 
+LONG_NAMES: dict[str, tuple[str, Json]] = {
+    "matches": ("search_files", {"query": "目标", "root": "long/deep", "maxResults": 2_000}),
+    "paths": ("search_files", {"query": "txt", "root": "long/deep", "mode": "path", "maxResults": 2_000}),
+    "tree": ("list_directory", {"path": "long/deep", "recursive": True}),
+    "directory": ("list_directory", {"path": "long/flat"}),
+}
+
+
+@pytest.fixture(scope="module")
+def long_names(hosts: HostClient) -> None:
+    for number in range(280):
+        hosts.site.put(f"long/deep/{'目录' * 30}{number:03}/{'文件名字' * 15}{number:03}.txt", "hit 目标\n")
+        hosts.site.put(f"long/flat/{'文件名字' * 20}{number:03}", "")
+
+
+@requirement("host:budget:both_ends", "host:budget:never_cut")
+@pytest.mark.parametrize("what", LONG_NAMES)
+@pytest.mark.parametrize("host", LIMITS)
+@pytest.mark.usefixtures("long_names")
+def test_pages_of_long_names_are_whole_and_name_the_next_at_both_ends(hosts: HostClient, host: str, what: str) -> None:
+    tool, arguments = LONG_NAMES[what]
+    result = hosts.call(host, tool, **arguments)
+    first, *_, last = text_of(result).splitlines()
+
+    assert_fits(host, result)
+    assert "goes on: cursor=" in first
+    assert last == f"[goes on: cursor={first.partition('goes on: cursor=')[2]}]"
+    following = hosts.call(host, tool, **arguments, cursor=last.partition("cursor=")[2].rstrip("]"))
+    assert following["isError"] is False
+
+
 @requirement("host:budget:never_cut")
 def test_a_glob_goes_on_where_its_page_ended(hosts: HostClient) -> None:
     names = {f"globbed/{'n' * 80}-{number:03}" for number in range(150)}
