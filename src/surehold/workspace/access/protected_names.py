@@ -15,29 +15,34 @@ _NAMES_BY_PROGRAM = {
     "git": (
         ".git .gitconfig .gitconfig.* .gitmodules .config/git .githooks .git-hooks .git-templates .tigrc .config/tig"
     ),
-    "git clients": ".config/lazygit .lazygit.yml .config/gh .config/gh-dash .config/glab-cli .arcrc .arcconfig",
+    "git clients": (
+        ".config/lazygit .lazygit.yml .config/gh .config/gh-dash .config/glab-cli .gh-dash.yml .arcrc .arcconfig "
+        ".reviewboardrc"
+    ),
     "hg": ".hg .hgrc .config/hg",
     "jj": ".jj .jjconfig.toml .config/jj",
     "svn and other version control": (
-        ".svn .subversion .bzr .bazaar .config/breezy .sl .pijul _darcs .darcs .fossil-settings"
+        ".svn .subversion .bzr .bazaar .config/breezy .sl .repo .pijul _darcs .darcs .fossil-settings"
     ),
     "hooks of version control": (
-        ".husky .huskyrc .huskyrc.* .pre-commit-config.yaml .pre-commit-config.yml prek.toml .overcommit.yml "
-        "lefthook.* .lefthook.* lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .simple-git-hooks.* "
-        "simple-git-hooks.* .lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json grumphp.yml hk.pkl"
+        ".husky .huskyrc .huskyrc.* .pre-commit-config.yaml .pre-commit-config.yml prek.toml .cache/pre-commit "
+        ".overcommit.yml lefthook.* .lefthook.* lefthook-local.* .lefthook-local.* .lefthook .lefthook-local "
+        ".simple-git-hooks.* simple-git-hooks.* .lintstagedrc .lintstagedrc.* lint-staged.config.* captainhook.json "
+        "grumphp.yml hk.pkl"
     ),
     # shells
     "sh": (
         ".profile .profile.* .shrc .shinit .login .logout .environment .config/environment.d .pam_environment "
-        ".config/shell"
+        ".config/shell .alias .aliases .functions .exports"
     ),
     "bash": (
         ".bashrc .bashrc.* .bash_profile .bash_login .bash_logout .bash_aliases .bash_completion .bash_* .bash-it "
-        ".oh-my-bash .config/bash .inputrc"
+        ".oh-my-bash .config/bash .inputrc .inputrc.* .config/readline"
     ),
     "zsh": (
         ".zshrc .zshrc.* .zshenv .zshenv.* .zprofile .zprofile.* .zlogin .zlogin.* .zlogout .zlogout.* .zsh .zsh.d "
-        ".zim .zimrc .zpreztorc .p10k.zsh .oh-my-zsh .antigenrc .config/zsh .fzf.bash .fzf.zsh .fzfrc"
+        ".zsh_* .zim .zimrc .zpreztorc .p10k.zsh .oh-my-zsh .antigenrc .config/zsh .zinit .zplug .zgen .zgenom "
+        ".antidote .fzf.bash .fzf.zsh .fzfrc"
     ),
     "ksh and csh": ".kshrc .mkshrc .cshrc .tcshrc",
     "fish": ".config/fish .config/omf",
@@ -46,21 +51,24 @@ _NAMES_BY_PROGRAM = {
         ".config/ion .yashrc"
     ),
     "prompts of shells": "starship.toml .config/oh-my-posh .config/thefuck .liquidpromptrc",
-    "direnv": ".envrc .direnvrc .direnv .config/direnv .autoenv .autoenv.zsh .shadowenv.d .ondirrc",
+    "direnv": ".envrc .envrc.* .direnvrc .direnv .config/direnv .autoenv .autoenv.zsh .shadowenv.d .ondirrc",
     "mise, asdf and other tool managers": (
         "mise.toml mise.*.toml .mise.toml .mise.*.toml .mise .config/mise .config/mise.toml .rtx.toml .tool-versions "
         ".asdfrc .asdf .prototools .proto .rvmrc .nvm .pyenv .rbenv .sdkman .volta .hermit"
     ),
-    "programs found by name": ".local/bin .local/lib .local/share/systemd",
+    "programs found by name": (
+        ".local/bin .local/lib .local/share/systemd .local/share/bash-completion .local/share/zsh"
+    ),
     # sessions of a desktop and of a terminal
-    "systemd": ".config/systemd",
+    "systemd": ".config/systemd .config/user-tmpfiles.d",
     "cron": ".crontab spool/cron cron.d cron.hourly cron.daily cron.weekly cron.monthly",
     "launchd": "LaunchAgents LaunchDaemons",
     "the desktop": (
-        ".config/autostart .config/autostart-scripts .local/share/applications .config/plasma-workspace .xprofile "
-        ".xinitrc .xserverrc .xsession .xsessionrc .Xresources .Xdefaults .xbindkeysrc .sxhkdrc .config/sxhkd .i3 "
-        ".config/i3 .config/sway .config/hypr .config/awesome .config/bspwm .config/qtile .config/waybar "
-        ".config/polybar .xmonad .fvwm .fluxbox .conkyrc"
+        ".config/autostart .config/autostart-scripts .config/user-dirs.dirs .local/share/applications "
+        ".local/share/dbus-1 .local/share/gnome-shell .local/share/nautilus .local/share/kio .config/xfce4 "
+        ".config/lxsession .config/mako .config/plasma-workspace .xprofile .xinitrc .xserverrc .xsession .xsessionrc "
+        ".Xresources .Xdefaults .xbindkeysrc .sxhkdrc .config/sxhkd .i3 .config/i3 .config/sway .config/hypr "
+        ".config/awesome .config/bspwm .config/qtile .config/waybar .config/polybar .xmonad .fvwm .fluxbox .conkyrc"
     ),
     "automation of the desktop": (
         ".hammerspoon .phoenix.js .config/phoenix .slate.js .yabairc .config/yabai .skhdrc .config/skhd "
@@ -75,6 +83,9 @@ _NAMES_BY_PROGRAM = {
         ".byobu"
     ),
     "screen": ".screenrc",
+    "sound": ".config/pulse .config/pipewire .config/wireplumber",
+    "environment modules": ".modulerc .modulerc.lua .lmodrc.lua .lmod.d",
+    "GNU parallel": ".parallel",
     "terminals": (
         ".config/zellij .config/kitty .config/alacritty .alacritty.* .wezterm.lua .config/wezterm .config/ghostty "
         ".config/foot .config/rio .hyper.js .config/terminator"
@@ -82,15 +93,17 @@ _NAMES_BY_PROGRAM = {
     "file managers": ".config/ranger .config/lf .config/nnn .config/mc .config/yazi .config/vifm .vifm",
     "pagers and viewers": ".lesskey .lesskey.src .lessfilter .mailcap .config/bat .config/lesskey .grc",
     "mail programs": (
-        ".muttrc .mutt .neomuttrc .config/mutt .config/neomutt .procmailrc .forward .fetchmailrc .msmtprc .mbsyncrc"
+        ".muttrc .mutt .neomuttrc .config/mutt .config/neomutt .procmailrc .mailrc .offlineimaprc .config/offlineimap "
+        ".notmuch-config .config/notmuch .forward .fetchmailrc .msmtprc .mbsyncrc"
     ),
     # keys, networks and clouds
     "ssh": ".ssh",
     "gpg": ".gnupg",
-    "network programs": ".netrc .curlrc .config/curlrc .wgetrc .aria2 .config/rclone",
+    "network programs": ".netrc .curlrc .config/curlrc .wgetrc .aria2 .config/rclone .rclone.conf .s3cfg",
     "clouds and containers": (
-        ".aws .kube .azure .config/gcloud .docker/config.json .docker/cli-plugins .config/containers .terraformrc "
-        "terraform.rc .terraform .terraform.d .ansible.cfg ansible.cfg .ansible .config/helm .boto"
+        ".aws .kube .azure .config/gcloud .docker/config.json .docker/cli-plugins .config/docker .k9s .config/k9s "
+        ".krew .actrc .config/act .config/containers .terraformrc terraform.rc .terraform .terraform.d .ansible.cfg "
+        "ansible.cfg .ansible .config/helm .boto"
     ),
     "virtual machines": ".vagrant.d .lima .colima",
     "Nix and Guix": (
@@ -101,16 +114,16 @@ _NAMES_BY_PROGRAM = {
     "chat and web programs": (
         ".irssi .weechat .config/weechat .config/hexchat .config/qutebrowser .qutebrowser .config/newsboat .newsboat "
         ".config/aerc .config/vdirsyncer .w3m .elinks .config/elinks .surfingkeys.js .tridactylrc "
-        ".config/tridactyl .mozilla"
+        ".config/tridactyl .mozilla .thunderbird .config/chromium .config/google-chrome .config/BraveSoftware"
     ),
     "tasks and timers": ".taskrc .task .timewarrior .config/task .config/timewarrior .watsonrc",
-    "search programs": ".ripgreprc .config/ripgrep .ackrc",
+    "search programs": ".ripgreprc .config/ripgrep .ackrc .globalrc gtags.conf",
     # editors
     "vim": (
-        ".vim .vimrc .vimrc.* _vimrc .gvimrc .exrc .lvimrc .local.vimrc .config/vim .vimspector.json "
+        ".vim .vimrc .vimrc.* _vimrc .gvimrc .exrc .nexrc .vsvimrc .lvimrc .local.vimrc .config/vim .vimspector.json "
         ".ycm_extra_conf.py .ideavimrc"
     ),
-    "neovim": ".nvim .nvim.lua .nvimrc .config/nvim .config/lvim .lazy.lua .neoconf.json",
+    "neovim": ".nvim .nvim.lua .nvimrc .config/nvim .local/share/nvim .config/lvim .lazy.lua .neoconf.json",
     "emacs": (
         ".emacs .emacs.el .emacs.elc .emacs.d .config/emacs .dir-locals.el .dir-locals-2.el .doom.d .config/doom "
         ".spacemacs .spacemacs.d .gnus .gnus.el"
@@ -129,9 +142,9 @@ _NAMES_BY_PROGRAM = {
     ),
     "other editors": (
         ".nanorc .config/nano .kakrc .config/kak .config/micro .kateproject .atom .nova .lapce .config/lapce "
-        ".config/geany .externalToolBuilders .tm_properties"
+        ".config/geany .joerc .config/joe .jed .jedrc .externalToolBuilders .tm_properties"
     ),
-    "language servers": "hie.yaml .merlin .bsp .metals .bloop .serena",
+    "language servers": "hie.yaml .merlin .bsp .metals .bloop .serena .lsp .luarc.json .luarc.jsonc .solargraph.yml",
     "development containers": (
         ".devcontainer .devcontainer.json .gitpod.yml .gitpod.Dockerfile .replit replit.nix .idx .codesandbox "
         ".stackblitzrc"
@@ -142,10 +155,10 @@ _NAMES_BY_PROGRAM = {
     ),
     "Claude Code": ".claude .claude.json .claude-plugin .config/claude",
     "Codex": ".codex .agents/hooks.json .agents/mcp.json .agents/plugins",
-    "Gemini CLI": ".gemini gemini-extension.json .qwen .iflow .antigravity",
-    "Cursor": ".cursor",
+    "Gemini CLI": ".gemini gemini-extension.json .qwen .iflow .antigravity .config/Antigravity",
+    "Cursor": ".cursor .config/Cursor",
     "Copilot": ".copilot .config/github-copilot .github/copilot .github/hooks .github/agents .github/mcp.json",
-    "Windsurf": ".windsurf .codeium",
+    "Windsurf": ".windsurf .codeium .config/Windsurf",
     "Cline and Roo": ".cline .clinerules/hooks .roo .kilocode .kilo",
     "Continue": ".continue .continuerc.json",
     "Kiro and Amazon Q": ".kiro .amazonq",
@@ -153,13 +166,15 @@ _NAMES_BY_PROGRAM = {
     "opencode": ".opencode opencode.json opencode.jsonc .config/opencode",
     "aider": ".aider.conf.yml",
     "other agents": (
-        ".amp .config/amp .augment .codebuddy .crush .crush.json crush.json .config/crush .devin .factory .goose "
+        ".amp .config/amp .augment .codebuff codebuff.json .cody codemcp.toml .deepagents .forge .gptme gptme.toml "
+        ".config/gptme .grok .pochi .codebuddy .crush .crush.json crush.json .config/crush .devin .factory .goose "
         ".config/goose .openhands .pi .qodo .qoder .rovodev .tabnine .trae .vibe .void .warp .zencoder conductor.json "
         "fastagent.config.yaml"
     ),
     # package managers and build tools
     "npm, yarn, pnpm and bun": (
-        ".npmrc .pnpmfile.* .yarn .yarnrc .yarnrc.yml .pnp.* bunfig.toml .bunfig.toml .corepack.env"
+        ".npmrc .pnpmfile.* .yarn .yarnrc .yarnrc.yml .config/yarn .config/pnpm .config/npm .pnp.* bunfig.toml "
+        ".bunfig.toml .corepack.env"
     ),
     "pip and other Python installers": (
         ".pypirc pip.conf pip.ini .pip .config/pip .pydistutils.cfg pydistutils.cfg uv.toml .config/uv poetry.toml "
@@ -173,7 +188,7 @@ _NAMES_BY_PROGRAM = {
     ),
     "cargo": ".cargo .rustup rust-toolchain rust-toolchain.toml",
     "go": ".config/go go.env",
-    "gem and bundler": ".gemrc .gem .bundle",
+    "gem and bundler": ".gemrc .gem .config/gem .bundle",
     "composer and PHP": ".composer .config/composer .user.ini php.ini .psysh.php .config/psysh",
     "NuGet": "nuget.config .nuget",
     "Bazel and other build tools": (
@@ -181,29 +196,34 @@ _NAMES_BY_PROGRAM = {
         ".pants.bootstrap .plzconfig .plzconfig.* .scons site_scons CMakeUserPresets.json .config/ccache ccache.conf "
         ".taskrc.yml .conan .conan2 .cocoapods .swiftpm .moon"
     ),
-    "builders of packages": ".rpmmacros .rpmrc .pbuilderrc .sbuildrc .devscripts .quiltrc .makepkg.conf .abuild",
+    "builders of packages": (
+        ".rpmmacros .rpmrc .pbuilderrc .sbuildrc .devscripts .quiltrc .makepkg.conf .config/pacman .config/paru "
+        ".abuild .spack"
+    ),
     "Haskell": ".ghci .ghc .cabal .config/cabal .stack",
-    "OCaml": ".ocamlinit .opam",
+    "OCaml": ".ocamlinit .opam .config/utop",
     # start-up files of languages, debuggers and databases
     "Python": (
         "sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup* .ipython .config/ipython "
-        "ipython_config.py .jupyter jupyter_*_config.* .ptpython .config/ptpython .config/bpython .pdbrc .pdbrc.py "
-        ".config/pudb"
+        "ipython_config.py .jupyter jupyter_*_config.* .ptpython .config/ptpython .config/bpython "
+        ".local/share/jupyter matplotlibrc .matplotlib .config/matplotlib .pdbrc .pdbrc.py .config/pudb"
     ),
-    "R": ".Rprofile Rprofile.site .Renviron Renviron.site .RData",
-    "Ruby": ".irbrc .config/irb .pryrc .railsrc .rdebugrc .byebugrc",
+    "R": ".Rprofile .R .lintr .radian_profile .config/radian Rprofile.site .Renviron Renviron.site .RData",
+    "Ruby": ".irbrc .config/irb .pryrc .config/pry .railsrc .rdebugrc .byebugrc",
     "Perl": ".perldb .re.pl .replyrc .proverc .cpan .cpanm",
     "Julia": ".julia .juliarc.jl startup.jl",
     "Lisp and Scheme": ".sbclrc .clisprc .clisprc.lisp .eclrc .ccl-init.lisp .abclrc .roswell .guile .racketrc",
     "Erlang and Elixir": ".erlang .iex.exs .hex .mix",
     "other languages": (
-        ".luarocks .octaverc startup.m .maxima maxima-init.mac .gnuplot .sage .swiplrc .tclshrc .wishrc .scalarc "
-        ".Mathematica .Wolfram"
+        ".luarocks .octaverc startup.m .maxima maxima-init.mac .gnuplot .sage .swiplrc .config/swi-prolog .coqrc "
+        ".config/coq .isabelle .elan lean-toolchain .tclshrc .wishrc .scalarc .Mathematica .Wolfram"
     ),
     "gdb": ".gdbinit .gdbinit.* .gdbinit-* .gdbearlyinit *-gdb.py *-gdb.gdb *-gdb.scm .config/gdb",
     "lldb": ".lldbinit .lldbinit-*",
     "other debuggers": ".cgdb .radare2rc .rizinrc .config/rizin .valgrindrc .ddd",
-    "clients of databases": ".psqlrc .psqlrc-* .sqliterc .my.cnf .mongorc.js .mongoshrc.js .duckdbrc .odbcinst.ini",
+    "clients of databases": (
+        ".psqlrc .psqlrc-* .sqliterc .config/sqlite3 .usqlrc .my.cnf .mongorc.js .mongoshrc.js .duckdbrc .odbcinst.ini"
+    ),
 }
 
 PROGRAM_BY_RULE = {
