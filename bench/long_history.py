@@ -18,13 +18,12 @@ from table import Row
 from timing import seconds
 
 from surehold.stores.base import Blob, Call, Change, Entry
-from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.ledger_entries import utc_now, utc_timestamp
 from surehold.stores.sqlite import tables
 from surehold.stores.sqlite.blobs import Blobs
 from surehold.stores.sqlite.database import Database
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.text.snapshot import Meta, Version
-from surehold.workspace.settings import utc_now
 
 _ENTRIES = int(os.environ.get("SUREHOLD_BENCH_ENTRIES", "500000"))
 _VERIFIED = 100_000
@@ -34,7 +33,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from surehold.stores.sqlite.store import SqliteStore
-from surehold.workspace.settings import utc_now
+from surehold.stores.ledger_entries import utc_now
 store = SqliteStore(Path(sys.argv[1]), clock=utc_now, durability="none")
 pruned = store.prune(before=(utc_now() - timedelta(days=int(sys.argv[2]))).isoformat())
 assert pruned.blobs and pruned.details["archived"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from surehold.errors import BLOBS, STATE_DIR, InvalidArgument, NotFound, spell
-from surehold.workspace.settings import Limits, ReadGateSettings, check_mode, utc_now
+from surehold.workspace.settings import Limits, ReadGateSettings, check_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -256,6 +256,7 @@ def open_store(state_dir: Path, chosen: Settings, *, root: str, importing: bool 
         return open_postgres_store(
             address, workspace=name, root=real, host=host, idle=idle, open_blobs=opener, importing=importing
         )
+    from surehold.stores.ledger_entries import utc_now
     from surehold.stores.sqlite.store import SqliteStore
 
     if not importing and (state_dir / "importing").exists():

@@ -23,7 +23,7 @@ from surehold import Settings, aio, open_workspace
 from surehold.capture.filter import can_listen
 from surehold.errors import InvalidArgument
 from surehold.front.shared.command_channels import find_channels
-from surehold.stores.approval import ApprovalRecord
+from surehold.stores.base import ApprovalRecord
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from waiting import wait_until
 

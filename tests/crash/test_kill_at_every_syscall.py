@@ -19,8 +19,8 @@ import pytest
 from crash.operation import OPERATIONS, RECOVER
 from crash.rig import SOAK, Copy, Nursery, Rig, rig, tree
 from spec.marks import requirement
+from surehold.stores.ledger_entries import utc_now
 from surehold.stores.sqlite.store import SqliteStore
-from surehold.workspace.settings import utc_now
 
 SIZES = (10, 10_000, 3_000_000) if SOAK else (10,)
 ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EMFILE") if SOAK else ("ENOSPC", "EIO")

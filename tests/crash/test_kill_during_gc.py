@@ -14,7 +14,7 @@ from crash.rig import SOAK, Copy, Nursery, Outcome, Rig, tree
 from spec.marks import requirement
 from stores.scenes import fill_history
 from surehold.stores.base import LedgerQuery
-from surehold.workspace.settings import utc_now
+from surehold.stores.ledger_entries import utc_now
 
 ENTRIES, SEALED = 540, 511
 Hashes = dict[int, str]

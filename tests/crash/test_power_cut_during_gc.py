@@ -19,7 +19,7 @@ from stores.scenes import fill_history
 from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.stores.base import LedgerQuery
-from surehold.workspace.settings import utc_now
+from surehold.stores.ledger_entries import utc_now
 
 ENTRIES, SEALED = 540, 511
 KEEP = timedelta(days=1)

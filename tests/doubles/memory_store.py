@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal, TypeVar
 
 from doubles.memory_questions import MemoryQuestions
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import (
     Begun,
     Blob,
@@ -87,9 +87,9 @@ class MemoryStore(OneWriterAtATime):
             refusal = self._find_refusal(intent, now=now)
             if refusal is not None:
                 return refusal
-            surprises = list(ledger_entries.find_outside_edits(intent, self._heads))
+            surprises = list(ledger_rules.find_outside_edits(intent, self._heads))
             for surprise in surprises:
-                if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=self.knows_version):
+                if ledger_rules.is_stale_read(surprise, now=now, fence=fence, knows=self.knows_version):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
             external = tuple(self._append_outside(one.head.path, one.found, timestamp) for one in surprises)
             self._insert_blobs(blobs, stored=timestamp)
@@ -109,9 +109,7 @@ class MemoryStore(OneWriterAtATime):
         with self._lock:
             intent = self._take_intent(intent_id)
             timestamp = ledger_entries.utc_timestamp(self._clock())
-            entries = tuple(
-                self._append_entry(entry) for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
-            )
+            entries = tuple(self._append_entry(entry) for entry in ledger_rules.entries_of(intent, timestamp=timestamp))
             if intent.call.idempotency_key:
                 self._answers[intent.call.idempotency_key] = (intent.id, timestamp)
             self._add_sightings(shown, seq=entries[0].seq - 1 if entries else 0, shown=timestamp)
@@ -122,9 +120,9 @@ class MemoryStore(OneWriterAtATime):
         with self._lock:
             intent = replace(self._take_intent(intent_id), call=call, changes=tuple(changes))
             timestamp = ledger_entries.utc_timestamp(self._clock())
-            for one in list(ledger_entries.find_outside_edits(intent, self._heads)):
+            for one in list(ledger_rules.find_outside_edits(intent, self._heads)):
                 self._append_outside(one.head.path, one.found, timestamp)
-            return tuple(self._append_entry(entry) for entry in ledger_entries.entries_of(intent, timestamp=timestamp))
+            return tuple(self._append_entry(entry) for entry in ledger_rules.entries_of(intent, timestamp=timestamp))
 
     def abort(self, intent_id: str, *, error_kind: str, message: str) -> tuple[Entry, ...]:
         """Close the intent as failed and record that."""
@@ -133,7 +131,7 @@ class MemoryStore(OneWriterAtATime):
             timestamp = ledger_entries.utc_timestamp(self._clock())
             return tuple(
                 self._append_entry(replace(entry, ok=False, error_kind=error_kind, message=message))
-                for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
+                for entry in ledger_rules.entries_of(intent, timestamp=timestamp)
             )
 
     def withdraw(self, intent_id: str) -> None:
@@ -161,7 +159,7 @@ class MemoryStore(OneWriterAtATime):
             holding = tuple(
                 _busy_from_lease(lease, now)
                 for lease in leases
-                if not set(paths).isdisjoint(ledger_entries.touched_paths(lease.intent.changes))
+                if not set(paths).isdisjoint(ledger_rules.touched_paths(lease.intent.changes))
             )
             return StoreView(holding=holding, earlier=earlier, records=records)
 
@@ -195,11 +193,11 @@ class MemoryStore(OneWriterAtATime):
         _check_hashes(blobs)
         with self._lock:
             head = self._heads.get(path) or shown
-            held = any(path in ledger_entries.touched_paths(one.intent.changes) for one in self._intents.values())
+            held = any(path in ledger_rules.touched_paths(one.intent.changes) for one in self._intents.values())
             if head is None or held or head.has_bytes(found and found.sha256):
                 return None
-            edit, knows = ledger_entries.OutsideEdit(head=head, found=found), self.knows_version
-            if ledger_entries.is_stale_read(edit, now=self._clock(), fence=fence, knows=knows):
+            edit, knows = ledger_rules.OutsideEdit(head=head, found=found), self.knows_version
+            if ledger_rules.is_stale_read(edit, now=self._clock(), fence=fence, knows=knows):
                 return None
             timestamp = ledger_entries.utc_timestamp(self._clock())
             self._insert_blobs(blobs, stored=timestamp)
@@ -216,7 +214,7 @@ class MemoryStore(OneWriterAtATime):
             there, version = head.version if head else None, Version(sha256=blob.sha256, size=len(blob.data))
             wrote = self._append_outside(path, version, timestamp)
             seq = len(self._entries) + 1
-            left = self._append_entry(ledger_entries.kept_entry(path, version, there, seq=seq, timestamp=timestamp))
+            left = self._append_entry(ledger_rules.kept_entry(path, version, there, seq=seq, timestamp=timestamp))
             if head is None:
                 del self._heads[path]
             return wrote, left
@@ -312,7 +310,7 @@ class MemoryStore(OneWriterAtATime):
             _drop_keys(self._sessions, sessions)
             _drop_keys(self._sightings, places)
             self._append_entry(
-                ledger_entries.gc_entry(
+                ledger_rules.gc_entry(
                     blobs=pruned.blobs,
                     sightings=pruned.sightings,
                     before=before,
@@ -460,8 +458,8 @@ class MemoryStore(OneWriterAtATime):
         key = intent.call.idempotency_key
         leases = self._intents.values()
         yield from (lease for lease in leases if key and key in (lease.intent.call.idempotency_key, lease.intent.id))
-        for path in ledger_entries.touched_paths(intent.changes):
-            yield from (lease for lease in leases if path in ledger_entries.touched_paths(lease.intent.changes))
+        for path in ledger_rules.touched_paths(intent.changes):
+            yield from (lease for lease in leases if path in ledger_rules.touched_paths(lease.intent.changes))
         yield from (lease for lease in leases if lease.intent.id == intent.id)
 
     def _take_intent(self, intent_id: str) -> Intent:
@@ -473,25 +471,25 @@ class MemoryStore(OneWriterAtATime):
     def _append_outside(self, path: str, found: Version | None, timestamp: str) -> Entry:
         head, seq = self._heads.get(path), len(self._entries) + 1
         before = head.version if head else None
-        return self._append_entry(ledger_entries.outside_entry(path, before, found, seq=seq, timestamp=timestamp))
+        return self._append_entry(ledger_rules.outside_entry(path, before, found, seq=seq, timestamp=timestamp))
 
     def _append_entry(self, draft: Entry) -> Entry:
         last = self._entries[-1].hash if self._entries else ""
         entry, _ = ledger_entries.seal_entry(ledger_entries.ChainTip(seq=len(self._entries), hash=last), draft)
         self._entries.append(entry)
-        if not ledger_entries.makes_heads(entry):
+        if not ledger_rules.makes_heads(entry):
             return entry
         for path, before, after in entry.change.transitions():
             self._heads[path] = Head(
                 path=path, version=after, writer=entry.call.writer, seq=entry.seq, timestamp=entry.timestamp
             )
             self._versions.update((path, version.sha256) for version in (before, after) if version is not None)
-        if item := ledger_entries.trash_item(entry):
+        if item := ledger_rules.trash_item(entry):
             self._trash.pop(item.id, None)
             self._trash[item.id] = item
         undone = [item.id for item in self._trash.values() if item.change_id == entry.call.undoes]
         there = {path for path, _, after in entry.change.transitions() if after}
-        switched = ledger_entries.switched_changes(entry.change)
+        switched = ledger_rules.switched_changes(entry.change)
         undone += [one.id for one in self._trash.values() if one.change_id in switched and one.path in there]
         for trash_id in (*undone, entry.call.restores):
             self._mark_trash(trash_id, "restored")
@@ -532,7 +530,7 @@ class MemoryStore(OneWriterAtATime):
     def _needed_hashes(self, before: str, *, without: Sequence[_SessionPath]) -> set[str]:
         changes = [entry.change for entry in self._entries if entry.timestamp >= before]
         changes += [change for lease in self._intents.values() for change in lease.intent.changes]
-        needed = {sha256 for change in changes for sha256 in ledger_entries.version_hashes(change)}
+        needed = {sha256 for change in changes for sha256 in ledger_rules.version_hashes(change)}
         needed |= {head.version.sha256 for head in self._heads.values() if head.version is not None}
         needed |= {item.version.sha256 for item in self._trash.values() if item.state == "kept"}
         shown = [versions for place, versions in self._sightings.items() if place not in set(without)]
@@ -540,7 +538,7 @@ class MemoryStore(OneWriterAtATime):
 
 
 def _switches(entry: Entry, change_id: str) -> bool:
-    return bool(change_id) and entry.ok and change_id in ledger_entries.switched_changes(entry.change)
+    return bool(change_id) and entry.ok and change_id in ledger_rules.switched_changes(entry.change)
 
 
 def _matches_query(entry: Entry, query: LedgerQuery, switching: set[str]) -> bool:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from spec.marks import requirement
 from stores.scenes import ELSEWHERE
 from surehold.stores import ledger_entries
-from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Call, Change, Entry, Intent
+from surehold.stores.base import ApprovalRecord, Call, Change, Entry, Intent
 from surehold.text.snapshot import Meta, Version
 
 META = Meta(mode=0o644, uid=1, gid=2, mtime_ns=3, xattrs=(("user.a\udc80", b"\xff\x00"),))

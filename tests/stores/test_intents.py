@@ -22,7 +22,7 @@ from surehold.stores.base import (
     StoreView,
     WriterSpan,
 )
-from surehold.stores.ledger_entries import EXTERNAL
+from surehold.stores.ledger_rules import EXTERNAL
 from surehold.stores.owner import Owner, current_owner
 from surehold.stores.postgres.store import PostgresStore
 

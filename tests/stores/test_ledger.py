@@ -12,7 +12,7 @@ from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, version
 from surehold.stores.base import Begun, Entry, LedgerQuery, Store, WriterSpan
-from surehold.stores.ledger_entries import EXTERNAL
+from surehold.stores.ledger_rules import EXTERNAL
 from surehold.stores.postgres import rows
 from surehold.stores.postgres.store import PostgresStore
 from surehold.stores.sqlite import entry_rows

@@ -18,7 +18,8 @@ from stores.scenes import Author, Clock, blob, change, intent, sha, version
 from surehold.errors import NotFound
 from surehold.stores.base import Begun, LedgerQuery, Sighting, Store
 from surehold.stores.conversations import SessionRow
-from surehold.stores.ledger_entries import utc_timestamp, version_hashes
+from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.ledger_rules import version_hashes
 from surehold.stores.sqlite import prune
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.stores.upkeep import Pruned

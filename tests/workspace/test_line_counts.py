@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from surehold.stores.base import Blob
-from surehold.stores.ledger_entries import outside_entry
+from surehold.stores.ledger_rules import outside_entry
 from surehold.text.snapshot import Snapshot, Version
 from surehold.workspace.undo.recorded_changes import with_line_counts
 

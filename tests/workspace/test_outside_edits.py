@@ -17,10 +17,10 @@ from surehold.disk.local import LocalDisk
 from surehold.errors import OutsideWorkspace, StaleFile
 from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import LedgerQuery
+from surehold.stores.ledger_entries import utc_now
 from surehold.stores.owner import current_owner
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.text.snapshot import Version
-from surehold.workspace.settings import utc_now
 
 
 @dataclass(frozen=True, kw_only=True)

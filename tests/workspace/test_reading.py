@@ -7,11 +7,11 @@ from doubles.memory_store import MemoryStore
 from spec.marks import requirement
 from surehold.stores.base import Blob, PathRecord, Sighting, Store
 from surehold.stores.conversations import SessionRow
+from surehold.stores.ledger_entries import utc_now
 from surehold.text.lines import merge_ranges
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access.read_gate import find_in_earlier_version
 from surehold.workspace.access.seen_lines import KnownFile, clip_spans, subtract_spans
-from surehold.workspace.settings import utc_now
 
 _LINES = st.sets(st.integers(1, 30))
 

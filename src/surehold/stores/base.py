@@ -13,10 +13,9 @@ Rules for every store:
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Protocol
 
-from surehold.stores.approval import ApprovalRecord
 from surehold.stores.conversations import Conversations
 from surehold.stores.owner import Owner
 from surehold.stores.questions import KeepsQuestions
@@ -28,6 +27,27 @@ from surehold.text.snapshot import Version
 Operation = Literal[
     "create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc", "run"
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRecord:
+    """Whether a person was asked about a change, by which rule, and what they answered."""
+
+    asked: bool = False
+    rule: str = ""
+    """What decided whether to ask, such as `mode default`, `ask *.lock` or `protected .bashrc`."""
+    where: str = ""
+    """Where it was answered: `page`, `form`, `editor`, `terminal` or `callback`; empty when no answer came."""
+    who: str = ""
+    at: str = ""
+    """When the answer came, or the question was given up: UTC, ISO 8601."""
+    note: str = ""
+    left_out: str = ""
+    """The refused change that has the files which the person left out; empty when they left none out."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that do not hold their default: only those are part of an entry's hash."""
+        return {one.name: value for one in fields(self) if (value := getattr(self, one.name))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

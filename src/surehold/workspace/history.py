@@ -9,7 +9,8 @@ from typing import Self
 
 from surehold.errors import LOG, InvalidArgument, NotFound, StaleFile, SureholdError, UndoConflict, spell, undo_command
 from surehold.stores.base import Call, Entry, Intent, LedgerQuery, Store
-from surehold.stores.ledger_entries import normalize_timestamp, switched_changes
+from surehold.stores.ledger_entries import normalize_timestamp
+from surehold.stores.ledger_rules import switched_changes
 from surehold.stores.store_errors import trash_entry_missing_error
 from surehold.stores.upkeep import ALL_TRASH, LedgerCheck, Pruned, TrashItem, TrashQuery, iterate_trash
 from surehold.text.rewrite import WriteBytes

@@ -13,7 +13,7 @@ from surehold.disk.base import Disk, EntryStat, StoredFile, Target
 from surehold.disk.side_threads import begin_aside
 from surehold.errors import InvalidArgument, NotFound, StaleFile, SureholdError
 from surehold.stores.base import Blob, Head, PathRecord, Sighting, StaleRead, Store
-from surehold.stores.ledger_entries import OutsideEdit, is_stale_read
+from surehold.stores.ledger_rules import OutsideEdit, is_stale_read
 from surehold.stores.sightings import must_be_written_at_once
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.lines import sha256_hex

@@ -1,8 +1,6 @@
-"""Limits, permission modes, read-gate settings, ids and the clock. Imports nothing of Surehold but its errors, so `surehold --help` stays fast."""
+"""Limits, permission modes and read-gate settings. Imports nothing of Surehold but its errors, so `surehold --help` stays fast."""
 
-import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -95,17 +93,3 @@ class ReadGateSettings:
     """`rebase`: an edit is applied if its lines are provably the same, although the file changed."""
     if_not_read: str = ""
     """What the refusal of a file that was not read adds, where another way out than reading exists."""
-
-
-_ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
-_ID_CHARS = 26
-
-
-def new_id() -> str:
-    milliseconds = int(datetime.now(UTC).timestamp() * 1000)
-    number = milliseconds << 80 | int.from_bytes(os.urandom(10))
-    return "".join([_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5)])
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)

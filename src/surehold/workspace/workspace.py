@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from surehold.disk.base import Disk, Target
 from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
-from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Blob, Call, Intent, Store
-from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.base import ApprovalRecord, Blob, Call, Intent, Store
+from surehold.stores.ledger_entries import new_id, utc_now, utc_timestamp
 from surehold.stores.owner import Owner
 from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
@@ -28,7 +27,7 @@ from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.refusal_log import RefusalLog
-from surehold.workspace.settings import Limits, Mode, ReadGateSettings, new_id, utc_now
+from surehold.workspace.settings import Limits, Mode, ReadGateSettings
 from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:

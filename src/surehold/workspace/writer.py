@@ -32,8 +32,7 @@ from surehold.errors import (
     StateUnavailable,
     SureholdError,
 )
-from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Begun, Busy, Call, Intent, Replay, Sighting, StaleRead, StoreView
+from surehold.stores.base import ApprovalRecord, Begun, Busy, Call, Intent, Replay, Sighting, StaleRead, StoreView
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import IntentLost, Owner
 from surehold.text.plan import Delete

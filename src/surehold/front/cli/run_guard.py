@@ -14,7 +14,7 @@ from surehold.text.escape import escape_text
 
 if TYPE_CHECKING:
     from surehold.capture.kept.keeper import Keeper
-    from surehold.stores.approval import ApprovalRecord
+    from surehold.stores.base import ApprovalRecord
 
 _SHOWN_PATHS = 20
 _SENT_PATHS = 10_000
@@ -62,7 +62,7 @@ class RemovalGuard:
     def _allows(self, question: dict[str, Any], rule: str) -> bool:
         from datetime import UTC, datetime
 
-        from surehold.stores.approval import ApprovalRecord
+        from surehold.stores.base import ApprovalRecord
 
         answer = self.ask(question)
         allowed, note = bool(answer.get("answer")), str(answer.get("note", ""))

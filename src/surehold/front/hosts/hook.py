@@ -64,7 +64,7 @@ class HookRun:
     def _begin_turn(self) -> None:
         from surehold.app import open_records
         from surehold.stores.conversations import MAX_TITLE_CHARS, SessionRow
-        from surehold.workspace.settings import utc_now
+        from surehold.stores.ledger_entries import utc_now
 
         self._settle_pending()
         event, store = self.event, open_records(self.root, self.state_dir, state=self.state)

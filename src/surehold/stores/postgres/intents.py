@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import StateUnavailable
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import Begun, Blob, Busy, Call, Change, Entry, Intent, LedgerQuery, Replay, StaleRead
 from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.owner import counts_as_dead, is_dead
@@ -78,12 +78,12 @@ class IntentRows:
         self, intent: Intent, begin: "Callable[[], tuple[object, ...]]", fence: float, connection: "Connection"
     ) -> StaleRead | tuple[dict[str, Any], tuple[Entry, ...]]:
         """Record what others did to the paths, then begin; or find that the files were read from a stale cache."""
-        paths = ledger_entries.touched_paths(intent.changes)
+        paths = ledger_rules.touched_paths(intent.changes)
         heads = {path: head for path, (head, _) in self._writer.lock_paths(connection, paths).items()}
-        surprises, now = list(ledger_entries.find_outside_edits(intent, heads)), self._writer.now(connection)
+        surprises, now = list(ledger_rules.find_outside_edits(intent, heads)), self._writer.now(connection)
         knows = partial(self._ledger.knows_in, connection)
         for one in surprises:
-            if ledger_entries.is_stale_read(one, now=now, fence=fence, knows=knows):
+            if ledger_rules.is_stale_read(one, now=now, fence=fence, knows=knows):
                 return StaleRead(path=one.head.path, head=one.head)
         with connection.transaction() as attempt:
             external = tuple(self._writer.append_outside(connection, one.head, one.found) for one in surprises)
@@ -104,20 +104,20 @@ class IntentRows:
     def finish(self, intent_id: str, shown: str = "") -> tuple[Entry, ...]:
         """Turn an intent into entries; `shown`: documents of sightings that are noted with them."""
         intent = self.read_open(intent_id)
-        drafts = list(ledger_entries.entries_of(intent, timestamp=""))
+        drafts = list(ledger_rules.entries_of(intent, timestamp=""))
         return self.close(intent, drafts, key=to_key(intent.call.idempotency_key), shown=shown)
 
     def finish_run(self, intent_id: str, call: Call, changes: Sequence[Change]) -> tuple[Entry, ...]:
         intent = replace(self.read_open(intent_id), call=call, changes=tuple(changes))
-        paths = ledger_entries.touched_paths(intent.changes)
-        drafts = list(ledger_entries.entries_of(intent, timestamp=""))
+        paths = ledger_rules.touched_paths(intent.changes)
+        drafts = list(ledger_rules.entries_of(intent, timestamp=""))
 
         def work(connection: "Connection") -> tuple[Entry, ...]:
             ((taken,),) = fetch_rows(connection, "SELECT take_intent(%s, %s)", (self._ws, to_key(intent_id)))
             if not taken:
                 raise intent_gone_error(intent_id)
             heads = {path: head for path, (head, _) in self._writer.lock_paths(connection, paths).items()}
-            for one in list(ledger_entries.find_outside_edits(intent, heads)):
+            for one in list(ledger_rules.find_outside_edits(intent, heads)):
                 self._writer.append_outside(connection, one.head, one.found)
             return self._writer.append(connection, drafts)
 
@@ -129,7 +129,7 @@ class IntentRows:
         intent = self.read_open(intent_id)
         failed = [
             replace(entry, ok=False, error_kind=error_kind, message=message)
-            for entry in ledger_entries.entries_of(intent, timestamp="")
+            for entry in ledger_rules.entries_of(intent, timestamp="")
         ]
         return self.close(intent, failed, key=b"")
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_rules
 from surehold.stores.base import Blob, Entry, Head
 from surehold.stores.ledger_entries import to_key
 from surehold.stores.postgres import rows
@@ -75,7 +75,7 @@ class LedgerWriter:
     def append_outside(self, connection: "Connection", head: Head, found: Version | None) -> Entry:
         """Record what an outside program made of a path that is locked."""
         (seq,) = self.draw_numbers(connection, 1)
-        draft = ledger_entries.outside_entry(head.path, head.version, found, seq=seq, timestamp="")
+        draft = ledger_rules.outside_entry(head.path, head.version, found, seq=seq, timestamp="")
         return self.append(connection, [replace(draft, seq=seq)])[0]
 
     def put_blobs(self, connection: "Connection", blobs: Sequence[Blob], *, younger: bool = False) -> None:
@@ -124,9 +124,9 @@ class LedgerWriter:
             head, holder = self.lock_paths(connection, [path])[path]
             if (head := head or shown) is None or holder is not None or head.has_bytes(found and found.sha256):
                 return None
-            edit, now = ledger_entries.OutsideEdit(head=head, found=found), self.now(connection)
+            edit, now = ledger_rules.OutsideEdit(head=head, found=found), self.now(connection)
             knows = partial(self._ledger.knows_in, connection)
-            if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):
+            if ledger_rules.is_stale_read(edit, now=now, fence=fence, knows=knows):
                 return None
             self.put_blobs(connection, blobs)
             return self.append_outside(connection, head, found)
@@ -142,8 +142,8 @@ class LedgerWriter:
             if self._ledger.knows_in(connection, path, blob.sha256):
                 return ()
             there, (first, second) = head.version if head else None, self.draw_numbers(connection, 2)
-            wrote = ledger_entries.outside_entry(path, there, version, seq=first, timestamp="")
-            left = ledger_entries.kept_entry(path, version, there, seq=second, timestamp="")
+            wrote = ledger_rules.outside_entry(path, there, version, seq=first, timestamp="")
+            left = ledger_rules.kept_entry(path, version, there, seq=second, timestamp="")
             entries = self.append(connection, [replace(wrote, seq=first), replace(left, seq=second)])
             if head is None:  # what is there now is not known
                 fetch_rows(
@@ -157,7 +157,7 @@ class LedgerWriter:
 
     def record_pruning(self, pruned: Pruned, before: str, connection: "Connection") -> None:
         (seq,) = self.draw_numbers(connection, 1)
-        draft = ledger_entries.gc_entry(
+        draft = ledger_rules.gc_entry(
             blobs=pruned.blobs, sightings=pruned.sightings, before=before, seq=seq, timestamp=""
         )
         self.append(connection, [replace(draft, seq=seq)])

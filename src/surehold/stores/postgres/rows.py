@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import Busy, Entry, Head, Intent, Replay, Sighting, WriterSpan
 from surehold.stores.ledger_entries import Json, from_json, to_canonical_json, to_key, version_from_text, version_text
 from surehold.stores.owner import counts_as_dead
@@ -41,11 +41,11 @@ def entry_documents(entries: Iterable[Entry], *, dated: bool = False) -> str:
 def _entry_document(entry: Entry) -> Json:
     call, change = entry.call, entry.change
     text = ledger_entries.entry_text(entry, 0)
-    heads = ledger_entries.makes_heads(entry)
+    heads = ledger_rules.makes_heads(entry)
     transitions = change.transitions() if heads else ()
-    item = ledger_entries.trash_item(entry) if heads else None
+    item = ledger_rules.trash_item(entry) if heads else None
     there = [_hex(path) for path, _, after in transitions if after]
-    switched = ledger_entries.switched_changes(change) if heads else ()
+    switched = ledger_rules.switched_changes(change) if heads else ()
     return {
         "text": text[: text.rindex('"seq":')],
         "seq": entry.seq or None,
@@ -100,7 +100,7 @@ def intent_columns(intent: Intent) -> IntentColumns:
         owner=ledger_entries.owner_text(intent.owner),
         paths=[to_key(path) for path in read],
         read=list(read.values()),
-        versions=[bytes.fromhex(name) for change in intent.changes for name in ledger_entries.version_hashes(change)],
+        versions=[bytes.fromhex(name) for change in intent.changes for name in ledger_rules.version_hashes(change)],
         body=ledger_entries.intent_text(intent),
     )
 

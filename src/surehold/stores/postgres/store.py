@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import (
     Begun,
     Blob,
@@ -266,14 +266,14 @@ class PostgresStore:
             conditions.append("number < (SELECT number FROM trash WHERE ws = %(ws)s AND id = %(after)s)")
         values |= {"path": to_key(query.path), "after": to_key(query.after), "limit": query.limit}
         select = f"{_SELECT_TRASH} {' AND '.join(conditions)} ORDER BY number DESC LIMIT %(limit)s"
-        return tuple(ledger_entries.trash_item_from_row(row) for row in self._database.rows(select, values))
+        return tuple(ledger_rules.trash_item_from_row(row) for row in self._database.rows(select, values))
 
     def count_trash(self) -> int:
         return self._database.call("SELECT count(*) FROM trash WHERE ws = %s AND state = 'kept'", (self._ws,))[0]
 
     def trash_item(self, trash_id: str) -> TrashItem | None:
         found = self._database.rows(f"{_SELECT_TRASH} ws = %s AND id = %s", (self._ws, to_key(trash_id)))
-        return ledger_entries.trash_item_from_row(found[0]) if found else None
+        return ledger_rules.trash_item_from_row(found[0]) if found else None
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
         update = "UPDATE trash SET state = 'emptied' WHERE ws = %s AND id = ANY(%s::bytea[]) AND state = 'kept'"

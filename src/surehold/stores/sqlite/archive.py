@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from surehold.errors import StateCorrupt
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import Entry, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import ChainTip, Json, chain_hash, to_canonical_json, to_key
 from surehold.stores.packing import UnpackError, pack_full, unpack_blob
@@ -83,7 +83,7 @@ def find_writers(connection: sqlite3.Connection, key: str, after_seq: int) -> tu
 def hashes_since(connection: sqlite3.Connection, before: str) -> Iterator[str]:
     """Name all bytes that archived entries since a moment speak of; a longer retention may be asked for than the last time."""
     for entry in _find_archived(connection, LedgerQuery(since=before)):
-        yield from ledger_entries.version_hashes(entry.change)
+        yield from ledger_rules.version_hashes(entry.change)
 
 
 def verify_archive(connection: sqlite3.Connection) -> tuple[ChainTip, str]:

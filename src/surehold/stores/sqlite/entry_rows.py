@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import Entry, Intent, LedgerQuery, WriterSpan
 from surehold.stores.ledger_entries import to_key
 from surehold.stores.store_errors import entry_damaged_error
@@ -313,7 +313,7 @@ def knows_version(connection: sqlite3.Connection, path: str, sha256: str) -> boo
     """Tell whether these bytes were ever a version of a path; newest first, as a stale cache is rarely old."""
     rows = connection.execute(f"{_SELECT} WHERE {_OF_PATH} ORDER BY seq DESC", {"path": to_key(path), "after": 0})
     for entry in map(entry_of_row, rows):
-        for place, *versions in entry.change.transitions() if ledger_entries.makes_heads(entry) else ():
+        for place, *versions in entry.change.transitions() if ledger_rules.makes_heads(entry) else ():
             if place == path and any(version is not None and version.sha256 == sha256 for version in versions):
                 return True
     return False
@@ -332,4 +332,4 @@ def hashes_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
 def _hashes_of(rows: sqlite3.Cursor) -> Iterator[str]:
     for row in rows:
         data = ledger_entries.from_json(body_of_row(row))
-        yield from ledger_entries.version_hashes(ledger_entries.change_from_json(data["change"]))
+        yield from ledger_rules.version_hashes(ledger_entries.change_from_json(data["change"]))

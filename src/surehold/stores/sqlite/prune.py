@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from surehold.errors import BlobsUnavailable, NotFound, StateCorrupt
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.ledger_entries import microseconds
 from surehold.stores.sightings import FORGOTTEN_AFTER
 from surehold.stores.sqlite import archive, entry_rows, tables
@@ -274,7 +274,7 @@ class BlobPruner:
                 free = _count(connection, "PRAGMA freelist_count", {})
 
     def _record_pruning(self, connection: sqlite3.Connection, pruned: Pruned) -> None:
-        entry = ledger_entries.gc_entry(
+        entry = ledger_rules.gc_entry(
             blobs=pruned.blobs,
             sightings=pruned.sightings,
             before=self.before,
@@ -287,7 +287,7 @@ class BlobPruner:
 def _hashes_of_intents(connection: sqlite3.Connection) -> Iterator[str]:
     for (body,) in connection.execute("SELECT body FROM intents"):
         for change in entry_rows.unpack_intent(body).changes:
-            yield from ledger_entries.version_hashes(change)
+            yield from ledger_rules.version_hashes(change)
 
 
 def _has_file(connection: sqlite3.Connection, path: Path) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from surehold.errors import LockTimeout, StateCorrupt, SureholdError
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import (
     Begun,
     Blob,
@@ -108,18 +108,16 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
         with self._database.write_transaction(later=later) as connection:
             now = self._clock()
             timestamp = ledger_entries.utc_timestamp(now)
-            seen = {
-                path: tables.look_at_path(connection, path) for path in ledger_entries.touched_paths(intent.changes)
-            }
+            seen = {path: tables.look_at_path(connection, path) for path in ledger_rules.touched_paths(intent.changes)}
             holding = (tables.find_by_id(connection, holder, now) for _, holder in seen.values() if holder)
             earlier = tables.earlier_attempt(connection, intent.call.idempotency_key, now)
             if refusal := earlier or next(holding, None):
                 return refusal
             heads = {path: head for path, (head, _) in seen.items()}
-            surprises = list(ledger_entries.find_outside_edits(intent, heads))
+            surprises = list(ledger_rules.find_outside_edits(intent, heads))
             knows = partial(entry_rows.knows_version, connection)
             for surprise in surprises:
-                if ledger_entries.is_stale_read(surprise, now=now, fence=fence, knows=knows):
+                if ledger_rules.is_stale_read(surprise, now=now, fence=fence, knows=knows):
                     return StaleRead(path=surprise.head.path, head=surprise.head)
             try:
                 self._opened = max(self._opened + 1, ledger_entries.microseconds(now))
@@ -144,8 +142,7 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
             timestamp = ledger_entries.utc_timestamp(self._clock())
             intent = tables.take_intent(connection, intent_id, known=self._newest)
             entries = tuple(
-                tables.append_entry(connection, entry)
-                for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
+                tables.append_entry(connection, entry) for entry in ledger_rules.entries_of(intent, timestamp=timestamp)
             )
             if intent.call.idempotency_key:
                 connection.execute(
@@ -171,7 +168,7 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
             intent = tables.take_intent(connection, intent_id, known=self._newest)
             return tuple(
                 tables.append_entry(connection, replace(entry, ok=False, error_kind=error_kind, message=message))
-                for entry in ledger_entries.entries_of(intent, timestamp=timestamp)
+                for entry in ledger_rules.entries_of(intent, timestamp=timestamp)
             )
 
     def withdraw(self, intent_id: str) -> None:
@@ -237,9 +234,9 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
             (head, holder), now = tables.look_at_path(connection, path), self._clock()
             if (head := head or shown) is None or holder is not None or head.has_bytes(found and found.sha256):
                 return None
-            edit = ledger_entries.OutsideEdit(head=head, found=found)
+            edit = ledger_rules.OutsideEdit(head=head, found=found)
             knows = partial(entry_rows.knows_version, connection)
-            if ledger_entries.is_stale_read(edit, now=now, fence=fence, knows=knows):
+            if ledger_rules.is_stale_read(edit, now=now, fence=fence, knows=knows):
                 return None
             timestamp = ledger_entries.utc_timestamp(now)
             self._blobs.insert_blobs(connection, prepared, stored=timestamp)
@@ -321,7 +318,7 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
     def trash_item(self, trash_id: str) -> TrashItem | None:
         with self._database.read_transaction() as connection:
             row = connection.execute(f"{tables.SELECT_TRASH} WHERE id = ?", (to_key(trash_id),)).fetchone()
-        return None if row is None else ledger_entries.trash_item_from_row(row)
+        return None if row is None else ledger_rules.trash_item_from_row(row)
 
     def empty_trash(self, trash_ids: Sequence[str]) -> int:
         update = "UPDATE trash SET state = 'emptied' WHERE id = ? AND state = 'kept'"

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from surehold.stores import ledger_entries
+from surehold.stores import ledger_entries, ledger_rules
 from surehold.stores.base import Busy, Entry, Head, Intent, LedgerQuery, Replay
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text, version_text
 from surehold.stores.owner import counts_as_dead, is_dead
@@ -46,7 +46,7 @@ def append_entry(connection: sqlite3.Connection, draft: Entry) -> Entry:
     entry, body = ledger_entries.seal_entry(read_tip(connection), draft)
     entry_rows.insert_entries(connection, [(entry, body)])
     connection.execute("UPDATE tip SET seq = ?, hash = ? WHERE id = 1", (entry.seq, entry.hash))
-    if ledger_entries.makes_heads(entry):
+    if ledger_rules.makes_heads(entry):
         _put_heads(connection, entry)
         if entry.change.undoes:
             _put_switches(connection, entry)
@@ -72,17 +72,17 @@ def append_entries(connection: sqlite3.Connection, drafts: Iterable[Entry]) -> t
 
 def append_run(connection: sqlite3.Connection, intent: Intent, *, timestamp: str) -> tuple[Entry, ...]:
     """Record what a command changed, after what others did to the same paths before it."""
-    found = look_at_paths(connection, ledger_entries.touched_paths(intent.changes))
+    found = look_at_paths(connection, ledger_rules.touched_paths(intent.changes))
     heads = {path: head for path, (head, _) in found.items() if head}
-    for one in list(ledger_entries.find_outside_edits(intent, heads)):
+    for one in list(ledger_rules.find_outside_edits(intent, heads)):
         append_outside(connection, one.head, one.found, timestamp=timestamp)
-    return append_entries(connection, ledger_entries.entries_of(intent, timestamp=timestamp))
+    return append_entries(connection, ledger_rules.entries_of(intent, timestamp=timestamp))
 
 
 def append_outside(connection: sqlite3.Connection, head: Head, found: Version | None, *, timestamp: str) -> Entry:
     """Record what an outside program made of a path."""
     seq = read_tip(connection).seq + 1
-    draft = ledger_entries.outside_entry(head.path, head.version, found, seq=seq, timestamp=timestamp)
+    draft = ledger_rules.outside_entry(head.path, head.version, found, seq=seq, timestamp=timestamp)
     return append_entry(connection, draft)
 
 
@@ -90,11 +90,11 @@ def append_kept(connection: sqlite3.Connection, path: str, kept: Version, *, tim
     """Record that an outside program wrote a version, and that it had to leave the path; the head stays what it was."""
     head, seq = read_head(connection, path), read_tip(connection).seq + 1
     there = head.version if head else None
-    wrote = ledger_entries.outside_entry(path, there, kept, seq=seq, timestamp=timestamp)
-    left = ledger_entries.kept_entry(path, kept, there, seq=seq + 1, timestamp=timestamp)
+    wrote = ledger_rules.outside_entry(path, there, kept, seq=seq, timestamp=timestamp)
+    left = ledger_rules.kept_entry(path, kept, there, seq=seq + 1, timestamp=timestamp)
     entries = append_entry(connection, wrote), append_entry(connection, left)
     if head is None:
-        connection.execute(_PUT_WRITER, (to_key(path), ledger_entries.EXTERNAL.writer, seq, seq + 1))
+        connection.execute(_PUT_WRITER, (to_key(path), ledger_rules.EXTERNAL.writer, seq, seq + 1))
         connection.execute("DELETE FROM heads WHERE path = ?", (to_key(path),))  # what is there now is not known
     return entries
 
@@ -190,7 +190,7 @@ def _put_many_heads(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def _put_switches(connection: sqlite3.Connection, entry: Entry) -> None:
-    names = [to_key(name) for name in ledger_entries.switched_changes(entry.change)]
+    names = [to_key(name) for name in ledger_rules.switched_changes(entry.change)]
     put = "INSERT OR IGNORE INTO switches (change_id, made_by) VALUES (?, ?)"
     connection.executemany(put, [(name, to_key(entry.change_id)) for name in names])
     for path in (to_key(path) for path, _, after in entry.change.transitions() if after):
@@ -207,11 +207,11 @@ def list_trash(connection: sqlite3.Connection, query: TrashQuery) -> tuple[Trash
         conditions.append("number < (SELECT number FROM trash WHERE id = ?)")
         values.append(to_key(query.after))
     select = f"{SELECT_TRASH} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT ?"
-    return tuple(ledger_entries.trash_item_from_row(row) for row in connection.execute(select, (*values, query.limit)))
+    return tuple(ledger_rules.trash_item_from_row(row) for row in connection.execute(select, (*values, query.limit)))
 
 
 def _put_trash(connection: sqlite3.Connection, entry: Entry) -> None:
-    if item := ledger_entries.trash_item(entry):
+    if item := ledger_rules.trash_item(entry):
         values = (to_key(item.id), to_key(item.path), version_text(item.version), to_key(item.change_id), item.trashed)
         connection.execute(_PUT_TRASH, (*values, to_key(item.agent), to_key(item.session), item.state))
     for column, name in (("change_id", entry.call.undoes), ("id", entry.call.restores)):
@@ -235,7 +235,7 @@ def add_intent(connection: sqlite3.Connection, intent: Intent, *, opened: int, e
     )
     connection.executemany(
         "INSERT INTO locks (path, intent) VALUES (?, ?)",
-        [(to_key(path), key) for path in ledger_entries.touched_paths(intent.changes)],
+        [(to_key(path), key) for path in ledger_rules.touched_paths(intent.changes)],
     )
 
 
@@ -245,7 +245,7 @@ def take_intent(connection: sqlite3.Connection, intent_id: str, *, known: Intent
     if not connection.execute("DELETE FROM intents WHERE id = ?", (to_key(intent_id),)).rowcount:
         raise intent_gone_error(intent_id)
     connection.executemany(
-        "DELETE FROM locks WHERE path = ?", [(to_key(path),) for path in ledger_entries.touched_paths(intent.changes)]
+        "DELETE FROM locks WHERE path = ?", [(to_key(path),) for path in ledger_rules.touched_paths(intent.changes)]
     )
     return intent
 

@@ -30,8 +30,7 @@ from surehold.errors import (
     SureholdError,
     spell,
 )
-from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Call
+from surehold.stores.base import ApprovalRecord, Call
 from surehold.stores.questions import SessionAgreements
 from surehold.text.plan import Keep
 from surehold.workspace.access.approved import bind_to_approval

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import LockTimeout
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation
-from surehold.stores.ledger_entries import utc_timestamp
+from surehold.stores.ledger_entries import new_id, utc_now, utc_timestamp
 from surehold.stores.owner import current_owner
 from surehold.text.snapshot import Snapshot, Version
-from surehold.workspace.settings import new_id, utc_now
 
 if TYPE_CHECKING:
     from surehold.workspace.paths import AnyPath

@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.stores.base import Entry, Store
-from surehold.stores.ledger_entries import chain_hash, entry_text, from_json, to_canonical_json, version_hashes
+from surehold.stores.ledger_entries import chain_hash, entry_text, from_json, to_canonical_json
+from surehold.stores.ledger_rules import version_hashes
 from surehold.workspace.workspace import Workspace
 
 _FORMAT = "surehold-bundle"

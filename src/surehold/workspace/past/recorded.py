@@ -6,7 +6,7 @@ from itertools import islice
 
 from surehold.errors import NotAFile, NotFound, SureholdError
 from surehold.stores.base import Change, Entry, LedgerQuery, Store
-from surehold.stores.ledger_entries import pruned_before
+from surehold.stores.ledger_rules import pruned_before
 from surehold.stores.run_records import (
     CREATED_BUDGET_BYTES,
     DIFFERING_BUDGET_BYTES,

@@ -26,8 +26,7 @@ from surehold.errors import (
     spell,
     undo_command,
 )
-from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Begun, Blob, Busy, Call, Change, Entry, Intent, Store
+from surehold.stores.base import ApprovalRecord, Begun, Blob, Busy, Call, Change, Entry, Intent, Store
 from surehold.stores.owner import Owner
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version

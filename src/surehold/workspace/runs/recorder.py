@@ -21,8 +21,7 @@ from surehold.capture.settled.settle import settle_run
 from surehold.capture.settled.settlement import Settlement, UnkeptPath
 from surehold.disk.base import Disk
 from surehold.errors import StateUnavailable
-from surehold.stores.approval import ApprovalRecord
-from surehold.stores.base import Begun, Blob, Call, Change, Intent, Store
+from surehold.stores.base import ApprovalRecord, Begun, Blob, Call, Change, Intent, Store
 from surehold.stores.ledger_entries import normalize_timestamp
 from surehold.stores.owner import Owner
 from surehold.stores.run_records import RUN_LEASE_SECONDS

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from surehold.errors import NotFound, SureholdError
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.stores.ledger_entries import switched_changes
+from surehold.stores.ledger_rules import switched_changes
 from surehold.text.diff_rows import count_rows
 from surehold.text.plan import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
