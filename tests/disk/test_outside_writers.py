@@ -17,8 +17,7 @@ from disk.suite import LocalWorld, local_world, sha
 from spec.marks import requirement
 from surehold.disk.base import Replace, Target
 from surehold.disk.kernel import Kernel
-from surehold.disk.steps.watched import WatchedEntry
-from surehold.disk.watch import watch_file
+from surehold.disk.steps.watched import WatchedEntry, watch_file
 from surehold.errors import OutsideWorkspace, StaleFile
 
 HOLD = (

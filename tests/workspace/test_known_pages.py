@@ -12,10 +12,10 @@ import pytest
 
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
-from surehold.disk import watch
 from surehold.disk.base import Target
 from surehold.disk.kernel import Kernel
 from surehold.disk.local import LocalDisk
+from surehold.disk.steps import watched
 from surehold.disk.tree import read_pieces
 from surehold.errors import StaleFile
 from surehold.text import page as page_module
@@ -30,7 +30,7 @@ BIG = b"".join(b"line %07d of many, and some more to make it long\n" % number fo
 
 @pytest.fixture(autouse=True)
 def settled_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SETTLED_SECONDS", SETTLED_SECONDS)
+    monkeypatch.setattr(watched, "SETTLED_SECONDS", SETTLED_SECONDS)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_without_leases_every_page_is_a_pass(
 def test_a_file_that_was_just_written_is_not_known_yet(
     big: Path, workspace: Workspace, passes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "SETTLED_SECONDS", 3600.0)
+    monkeypatch.setattr(watched, "SETTLED_SECONDS", 3600.0)
     for _ in range(2):
         assert workspace.page("big").sha256 == sha(BIG)
 
@@ -232,7 +232,7 @@ def test_a_program_that_comes_to_write_during_a_page_is_not_kept_waiting(
                     os.open(big, os.O_WRONLY | os.O_NONBLOCK)
             yield piece
 
-    monkeypatch.setattr(watch, "read_pieces", let_one_come)
+    monkeypatch.setattr(watched, "read_pieces", let_one_come)
     page = workspace.page("big", start=30_000, count=1)
 
     assert (page.sha256, page.rows, came) == (

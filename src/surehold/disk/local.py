@@ -31,6 +31,7 @@ from surehold.disk.errno_errors import (
 from surehold.disk.kernel import O_CLOEXEC, Kernel, close_after, is_coherent
 from surehold.disk.locks import NameLocks, lock_file
 from surehold.disk.paths import resolve_path
+from surehold.disk.steps.watched import LeasedFile, LeaveWork, WatchedFiles, open_patiently
 from surehold.disk.tree import (
     DIRECTORY_FLAGS,
     LISTED_DIRECTORY_FLAGS,
@@ -42,7 +43,6 @@ from surehold.disk.tree import (
     read_all,
     read_pieces,
 )
-from surehold.disk.watch import LeasedFile, LeaveWork, WatchedFiles, open_patiently
 from surehold.errors import LockTimeout, NotFound, StaleFile
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from surehold.disk.steps.staging import (
     open_temporary,
     require_staged,
 )
-from surehold.disk.steps.watched import WatchedEntry, watch_entry
+from surehold.disk.steps.watched import FileWatch, WatchedEntry, watch_entry
 from surehold.disk.tree import file_identity, restore_metadata, write_all
-from surehold.disk.watch import FileWatch
 from surehold.errors import StaleFile
 
 _MAX_NAMELESS_FILES = 64  # each holds a descriptor open until it is published

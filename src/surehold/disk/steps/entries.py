@@ -27,8 +27,8 @@ from surehold.disk.steps.staging import (
     hash_entry,
     open_temporary,
 )
+from surehold.disk.steps.watched import LATE_WRITER_WAIT_SECONDS, watch_file
 from surehold.disk.tree import file_identity, is_regular, open_own, write_at
-from surehold.disk.watch import LATE_WRITER_WAIT_SECONDS, watch_file
 from surehold.errors import SureholdError
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Version

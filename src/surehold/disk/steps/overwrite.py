@@ -26,9 +26,8 @@ from surehold.disk.errno_errors import displaced_error, not_a_file_error, open_f
 from surehold.disk.kernel import punch_hole
 from surehold.disk.locks import lock_file
 from surehold.disk.steps.staging import UNLIMITED_BYTES, StepContext
-from surehold.disk.steps.watched import WatchedEntry
+from surehold.disk.steps.watched import WatchedEntry, file_facts, open_patiently
 from surehold.disk.tree import WRITE_FLAGS, is_regular, open_entry, read_all, write_at
-from surehold.disk.watch import file_facts, open_patiently
 from surehold.text.lines import sha256_hex
 
 _MAX_BLOCK_BYTES = 64 * 1024

@@ -23,9 +23,8 @@ from surehold.disk.steps.staging import (
     link_file,
     require_staged,
 )
-from surehold.disk.steps.watched import WatchedEntry, watch_entry
+from surehold.disk.steps.watched import FileWatch, WatchedEntry, watch_entry
 from surehold.disk.tree import READ_FLAGS, file_identity, meta_of, open_entry, read_pieces, restore_metadata, write_all
-from surehold.disk.watch import FileWatch
 
 
 @dataclass(slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from surehold.disk.steps.staging import (
     open_temporary,
     require_staged,
 )
-from surehold.disk.steps.watched import WatchedEntry, watch_entry
+from surehold.disk.steps.watched import FileWatch, WatchedEntry, watch_entry
 from surehold.disk.tree import (
     READ_FLAGS,
     can_give_owner,
@@ -44,7 +44,6 @@ from surehold.disk.tree import (
     write_all,
     write_at,
 )
-from surehold.disk.watch import FileWatch
 from surehold.errors import PermissionDenied
 from surehold.text.align import shared_ends
 from surehold.text.lines import sha256_hex

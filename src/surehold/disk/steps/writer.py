@@ -44,8 +44,8 @@ from surehold.disk.steps.staging import (
     check_tag,
     index_of_temporary,
 )
+from surehold.disk.steps.watched import WatchedFiles
 from surehold.disk.tree import DIRECTORY_FLAGS, Tree
-from surehold.disk.watch import WatchedFiles
 from surehold.errors import NotFound, OutsideWorkspace, RecoveryRequired, SureholdError
 
 _KeyedActions = Sequence[tuple[str, StepAction]]
@@ -68,8 +68,10 @@ def apply_steps(
         try:
             _stage_and_publish(actions, _dependent_indexes(steps), fence)
             if durability == "full":
-                with translate_os_errors(steps[0].target.key if steps else "."):
+                try:
                     call.directories.sync_changed()
+                except OSError as error:
+                    raise as_surehold_error(error, steps[0].target.key if steps else ".") from error
             if durability != "none" and any(isinstance(step, WholeStep) for step in steps):
                 tree.sync_file_systems()  # such steps may be very many: they are synced together
             _confirm_all(actions)
