@@ -23,9 +23,8 @@ from surehold.front.mcp.resources import ResourceWatcher, SavedAnswers, path_of,
 from surehold.front.mcp.results import cut_data_to_fit, cut_text_to_fit
 from surehold.front.mcp.sdk.call_threads import CallThreads
 from surehold.front.mcp.sessions import Caller
-from surehold.front.shared.sanitize import ensure_utf8, escape_data, has_surrogates, without_surrogates
 from surehold.library.families import tools_of
-from surehold.text.escape import escape_lines
+from surehold.text.escape import ensure_utf8, escape_data, escape_lines, has_surrogates, without_surrogates
 from surehold.text.measure import TextRoom
 from surehold.tools.call import ProgressListener
 from waiting import wait_until

@@ -13,8 +13,7 @@ from surehold.front.acp.locations import changed_locations
 from surehold.front.shared.change_text import ChangeText, unseen_lines
 from surehold.front.shared.pending_approval import Decision, approval_for, cannot_show_error, client_gone_error
 from surehold.front.shared.person import person_name
-from surehold.front.shared.sanitize import ensure_utf8
-from surehold.text.escape import escape_text
+from surehold.text.escape import ensure_utf8, escape_text
 from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.proposal import FileReceipt

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from surehold.front.shared.sanitize import ensure_utf8
+from surehold.text.escape import ensure_utf8
 from surehold.tools.call import Json
 from surehold.tools.listing import Kind
 

@@ -24,10 +24,9 @@ from surehold.front.acp.locations import call_title, changed_locations, requeste
 from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.event_loop import run_on_loop
-from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error
 from surehold.library.command_run import RunReceipt, finish_run, start_run
 from surehold.library.families import tool_named
-from surehold.text.escape import escape_text
+from surehold.text.escape import ensure_utf8, escape_text, has_surrogates, lone_surrogate_error
 from surehold.tools.call import Answer, AnswerBudget, CallContext
 from surehold.tools.spec import AnyTool
 from surehold.workspace.access.permission import Approval, PermissionRequest

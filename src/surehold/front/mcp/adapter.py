@@ -30,7 +30,7 @@ from surehold.front.mcp.results import ResultOptions, cut_data_to_fit, tool_resu
 from surehold.front.mcp.sessions import Caller, SessionRegistry
 from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.bug_report import answer_after_bug
-from surehold.front.shared.sanitize import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
+from surehold.text.escape import ensure_utf8, has_surrogates, lone_surrogate_error, without_surrogates
 from surehold.text.measure import TextRoom
 from surehold.tools.call import Answer, AnswerBudget, CallContext, Json
 from surehold.tools.listing import ListedTool

@@ -21,9 +21,8 @@ from surehold.front.shared.approval_queue import ApprovalQueue
 from surehold.front.shared.change_text import unseen_lines
 from surehold.front.shared.pending_approval import PendingApproval, approval_for
 from surehold.front.shared.person import person_name
-from surehold.front.shared.sanitize import ensure_utf8
 from surehold.text.diff_rows import classify_rows
-from surehold.text.escape import escape_lines, escape_text
+from surehold.text.escape import ensure_utf8, escape_lines, escape_text
 from surehold.tools.call import Json
 from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.workspace import Workspace

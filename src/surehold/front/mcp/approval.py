@@ -37,8 +37,7 @@ from surehold.front.shared.pending_approval import (
     duration_text,
 )
 from surehold.front.shared.person import person_name
-from surehold.front.shared.sanitize import ensure_utf8
-from surehold.text.escape import escape_text, preview_text
+from surehold.text.escape import ensure_utf8, escape_text, preview_text
 from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
 

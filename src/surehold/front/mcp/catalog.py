@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from surehold.errors import InvalidArgument
 from surehold.front.mcp.options import ALL_TOOLS, ServerOptions
 from surehold.front.mcp.protocol import INVALID_PARAMS, RpcError
-from surehold.front.shared.sanitize import ensure_utf8
+from surehold.text.escape import ensure_utf8
 from surehold.tools.export import build_guidance, mcp_tool
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class ServerCatalog:
         self._roots = roots
         served = [one for one in tools if one.hints.read_only or not self._options.read_only]
         self.tools = {one.name: one for one in sorted(served, key=lambda one: one.name)}
+        self.writing = frozenset(one.name for one in served if not one.hints.read_only)
+        """The tools whose calls may write, and so must not be given up half-way."""
         guidance = Prompt(
             name="surehold",
             title="How to use Surehold",
@@ -119,21 +121,12 @@ class ServerCatalog:
         from surehold.front.mcp.app_view import VIEW_META, VIEW_TOOLS
 
         for entry in found:
-            if self.may_write(entry["name"]):
+            if entry["name"] in self.writing:
                 entry["_meta"] = {**entry.get("_meta", {}), **VIEW_META}
         return [*found, *VIEW_TOOLS.values()]
 
     def input_schema(self, name: str) -> Json | None:
         return self.tools[name].input_schema if name in self.tools else None
-
-    def may_write(self, name: str) -> bool:
-        """Tell whether a call of this tool may write, and so must not be given up half-way."""
-        return name in self.tools and not self.tools[name].hints.read_only
-
-    def load_tool(self, name: str) -> None:
-        """Import a tool, if it is not yet."""
-        if name in self.tools:
-            self.tools[name].load()
 
     def list_prompts(self) -> Json:
         return {"prompts": ensure_utf8([one.list_entry() for one in self._prompts.values()])}

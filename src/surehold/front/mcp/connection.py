@@ -33,7 +33,7 @@ from surehold.front.mcp.protocol import (
     same_id,
     subscription_end,
 )
-from surehold.front.shared.sanitize import ensure_utf8
+from surehold.text.escape import ensure_utf8
 
 if TYPE_CHECKING:
     from surehold.front.mcp.adapter import Adapter
@@ -145,7 +145,7 @@ class ClientConnection:
         handling = Handling(request.method, request.params or {}, self._era, facts, call)
         call.is_loading = request.method != _LIST_TOOLS and request.method not in self._at_once
         if request.method == "tools/call":
-            call.changes = self._catalog.may_write(handling.params["name"])
+            call.changes = handling.params["name"] in self._catalog.writing
         elif request.method == "initialize":
             self._facts = ClientFacts.from_sent(handling.params["clientInfo"], handling.params["capabilities"])
             self._is_open = True
@@ -208,8 +208,8 @@ class ClientConnection:
             return {"tools": self._catalog.list_tools(views=handling.facts.shows_views)}
         if at_once := self._at_once.get(handling.method):
             return at_once(handling.params)
-        if handling.method == "tools/call":
-            self._catalog.load_tool(handling.params["name"])
+        if handling.method == "tools/call" and (tool := self._catalog.tools.get(handling.params["name"])):
+            tool.load()  # while another thread opens the workspace
         requests = self._open_requests()
         handling.call.is_loading = False
         return requests.answer(handling)

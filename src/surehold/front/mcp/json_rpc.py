@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from surehold.front.mcp.protocol import REPAIRED_KEY, RequestId
 from surehold.front.mcp.request_shapes import is_integer
-from surehold.front.shared.sanitize import ensure_utf8
+from surehold.text.escape import ensure_utf8
 
 Json = dict[str, Any]
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from surehold.front.mcp.protocol import RESULT_KEY, SESSION_KEY
-from surehold.front.shared.sanitize import encode_json, ensure_utf8, escape_data
-from surehold.text.escape import escape_lines
+from surehold.text.escape import encode_json, ensure_utf8, escape_data, escape_lines
 from surehold.text.measure import TextRoom
 from surehold.tools.call import Answer, AnswerBudget, Json
 from surehold.tools.listing import ListedTool

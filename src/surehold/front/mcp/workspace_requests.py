@@ -30,7 +30,7 @@ from surehold.front.mcp.request_shapes import is_true
 from surehold.front.mcp.resources import ResourceWatcher
 from surehold.front.mcp.sessions import Caller, ElicitationReply, facts_in_meta, new_handle
 from surehold.front.shared.person import person_name
-from surehold.front.shared.sanitize import ensure_utf8
+from surehold.text.escape import ensure_utf8
 from surehold.workspace.access.permission import Approval
 
 _MAX_SUBSCRIPTIONS = 4096

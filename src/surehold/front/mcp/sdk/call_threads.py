@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import anyio
 
 from surehold.front.mcp.progress import ProgressThrottle
-from surehold.front.shared.sanitize import ensure_utf8
+from surehold.text.escape import ensure_utf8
 from surehold.tools.call import ProgressListener, ignore_progress
 
 T = TypeVar("T")

@@ -208,7 +208,7 @@ class _ServerBinding:
 
     async def _call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Json:
         name, caller = params.name, self._caller_from(ctx)
-        changes = self._adapter.catalog.may_write(name)
+        changes = name in self._adapter.catalog.writing
         if changes and can_elicit(ctx):
             if caller.era == "stateless":
                 caller = replace(caller, round=_round_input(params))

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from surehold.front.mcp.json_rpc import error_replies, mark_repaired, repair_halves
 from surehold.front.mcp.sdk.server import BoundServer, ShutdownSignals
 from surehold.front.shared.event_loop import StdioLines
-from surehold.front.shared.sanitize import ensure_utf8
 from surehold.front.shared.stdio_lines import StdioDescriptors
+from surehold.text.escape import ensure_utf8
 
 
 def parse_line(line: bytes) -> JSONRPCMessage | tuple[JSONRPCError, ...]:
