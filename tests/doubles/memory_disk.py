@@ -117,7 +117,7 @@ class MemoryDisk:
         if spelled.startswith("/"):
             root = split_path(self._root)
             if names[: len(root)] != root:
-                raise OutsideWorkspace(f"`{path}` lies in none of the workspace roots.", path=path, reason="absolute")
+                raise OutsideWorkspace(f"`{path}` is in none of the workspace roots.", path=path, reason="absolute")
             names = names[len(root) :]
         with self._changing:
             parts = self._walk_names(names, path)

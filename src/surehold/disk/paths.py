@@ -70,7 +70,7 @@ def _starting_root(tree: Tree, spelled: str, path: str) -> tuple[DiskRoot, list[
         return tree.roots[0], list(names)
     found = _below_root(tree, names)
     if found is None:
-        raise OutsideWorkspace(f"`{path}` lies in none of the workspace roots.", path=path, reason="absolute")
+        raise OutsideWorkspace(f"`{path}` is in none of the workspace roots.", path=path, reason="absolute")
     return found
 
 

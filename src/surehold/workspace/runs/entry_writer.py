@@ -100,7 +100,7 @@ class EntryWriter:
         vacated = {one.old_key for one in switches}
         for one in switches:
             if one.new_key and one.new_key not in vacated and not _may_take(current[one.new_key], one.new):
-                raise StaleFile(f"`{one.new_key}` exists by now.", path=one.new_key, reason="displaced_mismatch")
+                raise StaleFile(f"`{one.new_key}` now exists.", path=one.new_key, reason="displaced_mismatch")
         return EntryPlan(self._disk, self._limits.max_file_bytes, current, wanted)
 
     def _perform(
@@ -141,7 +141,7 @@ class EntryWriter:
     def _find_shortfalls(self, plan: EntryPlan) -> list[str]:
         """Name the owners that could not be given, and the directories that stay."""
         found = [
-            f"`{key}` stays: {'it is the workspace' if key == '.' else 'it has other entries by now'}."
+            f"`{key}` stays: {'it is the workspace' if key == '.' else 'it has other entries now'}."
             for key in plan.kept_directories
         ]
         for key, wanted in plan.wanted.items():
