@@ -13,6 +13,7 @@ from front.review.test_page import cookie_of, sign_in
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
 from surehold.front.review.diff_markup import PageRoom, find_difference, number_rows, render_diff
+from surehold.front.review.markup import render_sentence
 from surehold.library.session import AgentSession
 
 pytestmark = needs_browser
@@ -145,6 +146,24 @@ def test_a_file_shows_its_changes_and_who_wrote_each_line(agent: AgentSession, s
     expect(page.get_by_role("status")).to_be_visible()
 
 
+@requirement("history:page:list", "history:page:file")
+def test_lists_say_why_how_much_and_what_came_from_outside(
+    agent: AgentSession, site: Site, server: HttpServer, page: Page
+) -> None:
+    file = site.root / "src" / "dates.py"
+    file.write_text(file.read_text() + "# by hand\n")
+    agent.read_file("src/dates.py")  # notices it
+    sign_in(page, server)
+    for address in ("/", "/review/changes", "/review/file?path=src/dates.py"):
+        page.goto(f"http://127.0.0.1:{server.port}{address}")
+        outside, edited = page.locator("#change-rows tr").first, page.locator("#change-rows tr").nth(-2)
+        expect(outside.locator("td").nth(1)).to_have_text("outside")
+        expect(outside.locator(".counts")).to_have_text("+1 −0")
+        expect(edited.locator(".reason")).to_have_text("blanks & tabs")
+        expect(edited.locator(".counts")).to_have_text("+1 −1")
+    expect(page).to_have_title("root: src/dates.py · Surehold")
+
+
 @requirement("history:page:trash")
 def test_a_deleted_file_comes_back_from_the_trash(
     agent: AgentSession, site: Site, server: HttpServer, page: Page
@@ -262,6 +281,14 @@ def test_a_long_diff_is_shown_in_parts(tmp_path: Path) -> None:
     assert '<a href="/there?first=2000">Go on</a>' in first
     assert "48,003 more rows" in first
     assert 'data-new="1998"' in render_diff(diff, first=2000, more="/there?first=", room=PageRoom())
+
+
+@requirement("approval:shown:escaped")
+def test_names_that_our_sentences_quote_are_shown_as_code() -> None:
+    shown = render_sentence("The mode default asks before `<b>\u202e.py` and `b.py` are changed; ` alone stays.")
+    assert shown == (
+        "The mode default asks before <code>&lt;b&gt;\\u202e.py</code> and <code>b.py</code> are changed; ` alone stays."
+    )
 
 
 def test_words_are_marked_between_what_is_common() -> None:

@@ -53,6 +53,7 @@ HISTORY = (
             "history:page:conversation": "A conversation is one page: its turns, reasons, files with counts, and one net diff for each file, in one column or side by side.",
             "history:page:undo": "A conversation, a turn, a file, or everything after a change is undone with one click; what cannot be undone is said, and the rest is offered.",
             "history:page:find": "Changes are found by agent, path, text, time, and whether they were refused.",
+            "history:page:list": "The list of changes says of each its reason and how many lines came and went; what other programs did is by `outside`.",
             "history:page:file": "A file has a page with its changes and who wrote each line.",
             "history:page:trash": "Deleted files are listed and restored.",
             "history:page:live": "News come by themselves and leave scroll and focus of the reader alone.",

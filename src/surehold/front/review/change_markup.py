@@ -9,6 +9,7 @@ from surehold.front.review.diff_markup import PageRoom, render_diff
 from surehold.front.review.file_markup import ShownFile, render_file
 from surehold.front.review.history_markup import (
     NOT_UNDOABLE,
+    author_name,
     conversation_path,
     operation_name,
     path_list,
@@ -53,7 +54,7 @@ def render_change_facts(view: ChangeView) -> str:
     first = view.entries[0]
     approval = {label: text for entry in view.entries for label, text in describe_approval(entry).items()}
     facts = [
-        ("Who", first.call.agent or "-"),
+        ("Who", author_name(first)),
         ("Tool", first.call.tool),
         ("Command", " ".join(first.call.argv)),
         ("Note", first.call.reason),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from surehold.front.review.diff_markup import FileSides, PageRoom, render_diff
+from surehold.front.review.markup import render_sentence
 from surehold.front.shared.ledger_json import format_move
 from surehold.text.escape import escape_text
 from surehold.workspace.undo.part import ChangedText
@@ -45,9 +46,7 @@ def render_file(one: ShownFile) -> str:
     name, key = escape(escape_text(format_move(net.key, net.to_key))), net.to_key or net.key
     facts = f'<p class="facts">{escape(escape_text("; ".join(net.facts)))}</p>' if net.facts else ""
     conflict = (
-        f'<p class="notice">Each change by itself, since {escape(escape_text(net.conflict))}.</p>'
-        if net.conflict
-        else ""
+        f'<p class="notice">Each change by itself, since {render_sentence(net.conflict)}.</p>' if net.conflict else ""
     )
     text = changed_text(net)
     has_parts = bool(one.part_words) and not net.conflict and net.diff.count("\n@@ -") > 1 and text.has_parts

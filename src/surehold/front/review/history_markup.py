@@ -8,7 +8,8 @@ from urllib.parse import quote, urlencode
 
 from surehold.front.review.diff_markup import PageRoom
 from surehold.front.review.file_markup import ShownFile, file_path, render_counts, render_file, render_form
-from surehold.front.shared.ledger_json import format_move
+from surehold.front.review.markup import render_sentence
+from surehold.front.shared.ledger_json import format_command, format_move
 from surehold.stores.base import Entry
 from surehold.stores.upkeep import TrashItem
 from surehold.text.escape import escape_text
@@ -25,6 +26,7 @@ SHOWN_FILES = 50
 SHOWN_LINES = 1000
 _MAX_LISTED_PATHS = 10
 _MAX_LINE_CHARS = 1000
+_MAX_REASON_CHARS = 300
 NOT_UNDOABLE = frozenset({"external", "gc"})
 
 
@@ -228,15 +230,33 @@ def render_filter(wanted: ChangeFilter) -> str:
 
 def _render_change_row(view: ChangeView) -> str:
     first, state = view.entries[0], change_state(view)
-    agent = escape(escape_text(first.call.agent or "-"))
+    agent = escape(escape_text(author_name(first)))
     if first.call.session:
         agent = f'<a href="{conversation_path(first.call.session)}">{agent}</a>'
     return (
         f'<tr class="{state}" id="change-{escape(view.id)}" data-version="{state}"><td>{render_time(first.timestamp)}</td>'
         f"<td>{agent}</td><td>{escape(operation_name(first))}</td>"
-        f'<td><a href="/review/change/{escape(view.id)}"><code>{escape(path_list(view))}</code></a></td>'
+        f'<td><a href="/review/change/{escape(view.id)}"><code>{escape(path_list(view))}</code></a> '
+        f"{_render_size(view)}{_render_purpose(view)}</td>"
         f"<td>{state or render_undo_button(view)}</td></tr>"
     )
+
+
+def _render_size(view: ChangeView) -> str:
+    return render_counts(view.added, view.removed) if view.entries[0].ok and (view.added or view.removed) else ""
+
+
+def _render_purpose(view: ChangeView) -> str:
+    """Render the reason of a change, or the command that made it."""
+    call = view.entries[0].call
+    text = call.reason or (f"$ {format_command(call)}" if call.argv else "")
+    cut = f"{text[:_MAX_REASON_CHARS]} …" if len(text) > _MAX_REASON_CHARS else text
+    return f'<p class="reason">{escape(escape_text(cut))}</p>' if text else ""
+
+
+def author_name(entry: Entry) -> str:
+    """Return the agent of an entry; `outside` for what other programs did."""
+    return entry.call.agent or ("outside" if entry.call.operation == "external" else "-")
 
 
 def change_state(view: ChangeView) -> str:
@@ -272,7 +292,7 @@ def _undo_form(label: str, **words: str) -> str:
 def render_conflict(message: str, words: dict[str, str]) -> str:
     back = conversation_path(words["session"]) if words.get("session") else "/"
     return (
-        f'<section class="card"><h1>It cannot all be undone</h1><p class="notice">{escape(escape_text(message))}</p>'
+        f'<section class="card"><h1>It cannot all be undone</h1><p class="notice">{render_sentence(message)}</p>'
         f"{_undo_form('Undo what can be undone', **{**words, 'partial': '1'})}"
         f'<p><a href="{back}">Back, and change nothing</a></p></section>'
     )
@@ -287,7 +307,7 @@ def render_file_history(
         for one in blame.lines
     )
     lines = f'<pre class="diff blame" tabindex="0">{rows}</pre>{_render_blame_links(key, blame)}' if rows else ""
-    said = f'<p class="notice">{escape(escape_text(problem))}</p>' if problem else ""
+    said = f'<p class="notice">{render_sentence(problem)}</p>' if problem else ""
     return (
         f'<section class="card"><h1><code>{escape(escape_text(key))}</code></h1>{render_changes(views)}{older}</section>'
         f"<section><h1>Who wrote each line</h1>{said}{lines}</section>"

@@ -3,6 +3,7 @@
 Everything from files or agents is escaped.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -19,10 +20,16 @@ _MAX_EDITABLE_BYTES = 200_000
 _SECONDS_PER_MINUTE = 60
 _MAX_TEXTAREA_ROWS = 16
 _MAX_FILES = 50
+_QUOTED = re.compile("`([^`]+)`")
 _NOT_ASKED_HERE = (
     "Nothing waits for you. Agents ask when their server was started with <code>surehold mcp --review</code> "
     "or <code>surehold serve</code>, or when their client can ask."
 )
+
+
+def render_sentence(text: str) -> str:
+    """Render a sentence of ours; what it quotes by backticks, such as names, is shown as code."""
+    return _QUOTED.sub(r"<code>\1</code>", escape(escape_text(text)))
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "", project: str = "") -> str:
@@ -33,12 +40,12 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "",
 def render_document_begin(title: str, *, notice: str = "", state: str = "", project: str = "") -> str:
     """Render all of a page up to what it is about; `DOCUMENT_END` goes after that."""
     name = escape(escape_text(project)) if project else "what agents did, and what they ask for"
-    status = f'<p class="notice" role="status">{escape(escape_text(notice))}</p>' if notice else ""
+    status = f'<p class="notice" role="status">{render_sentence(notice)}</p>' if notice else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{escape(title)}</title>
+<title>{escape(escape_text(title))}</title>
 <link rel="icon" href="/review/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/review/page.css"><script src="/review/page.js" defer></script>
 </head>
@@ -61,7 +68,7 @@ DOCUMENT_END = """</main>
 
 
 def render_problem(message: str) -> str:
-    return f'<p class="notice" role="alert">{escape(escape_text(message))}</p>'
+    return f'<p class="notice" role="alert">{render_sentence(message)}</p>'
 
 
 def render_sign_in(project: str, *, wrong: bool = False, is_chosen: bool = False) -> str:
@@ -137,7 +144,7 @@ def _render_question(card: QuestionCard, body: str = "") -> str:
     return f"""<article class="card question" id="question-{escape(question.id)}" data-version="{card.version}">
 <{level}>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(request.summary))}</{level}>
 <p class="status" aria-live="polite">{_render_status(card)}</p>
-<p><strong>{escape(question.text.totals)}.</strong> {escape(escape_text(request.why))}
+<p><strong>{escape(question.text.totals)}.</strong> {render_sentence(request.why)}
 It calls <code>{escape(escape_text(call.tool))}</code>.{note}</p>
 {body}
 {_render_answers(card)}</article>"""
@@ -147,7 +154,7 @@ def _render_status(card: QuestionCard) -> str:
     question = card.question
     if question.ended:
         outcome = "The command could not go on." if question.request.command else "Nothing was written."
-        return f"The agent has gone. {escape(question.ended)} {outcome}"
+        return f"The agent has gone. {render_sentence(question.ended)} {outcome}"
     also = " The client shows it too: the first answer counts." if question.has_channel else ""
     return (
         f'<span class="age" data-age="{card.age:.0f}" data-left="{card.left:.0f}">Asked {_format_span(card.age)} ago, '
@@ -270,7 +277,7 @@ def _render_files(question: PendingApproval) -> str:
         box, sides = box_for(file), FileSides(name=one.key, before=one.before, after=one.after)
         if one.diff:
             return render_diff(one.diff, limit=len(one.diff), sides=sides, part=box)
-        return f"<p>{escape(one.key)}, without content: {box(0)}</p>" if box else ""
+        return f"<p>{escape(escape_text(one.key))}, without content: {box(0)}</p>" if box else ""
 
     diffs = "".join(render_one(index, one) for index, one in enumerate(texts))
     return (f"<ul>{listed}</ul>" if len(request.files) > 1 else "") + warnings + hint + diffs

@@ -170,7 +170,8 @@ class ReviewPage:
 
     async def _show_file(self, request: Request) -> Response:
         make = partial(self._history.file, request.query_params.get("path", ""), read_number(request, "line"))
-        return await self._show_made(request, f"{self._project}: a file", make)
+        name = request.query_params.get("path", "") or "a file"
+        return await self._show_made(request, f"{self._project}: {name}", make)
 
     async def _show_trash(self, request: Request) -> Response:
         make = partial(self._history.trash, request.query_params.get("after", ""))
