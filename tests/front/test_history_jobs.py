@@ -154,6 +154,19 @@ def test_a_conflict_is_named_by_its_lines_and_the_rest_can_be_undone(shell: Shel
     assert not (shell.root / "new.txt").exists()
 
 
+@requirement("history:undo:partial")
+def test_a_file_that_another_agent_deleted_is_named_among_what_is_left_out(shell: Shell) -> None:
+    work(shell)
+    with open_workspace(shell.root) as workspace:
+        codex = workspace.session(agent="codex")
+        codex.read("new.txt")
+        codex.delete("new.txt")
+
+    left = next(one for one in shell.json("log", "--all")["entries"] if one["reason"] == "a place for notes")
+    said = shell.json("undo", "--agent", "claude", "--partial", "--dry-run")["warnings"]
+    assert said == [f"`new.txt`: not undone ({left['change_id']}), since it was deleted later."]
+
+
 @requirement("history:rewind:turn")
 def test_rewind_goes_back_turn_by_turn_and_can_be_undone(shell: Shell) -> None:
     work(shell)
@@ -531,6 +544,34 @@ def test_what_cannot_be_undone_or_redone_says_what_works_instead(shell: Shell) -
         error = shell.json(*words, code=1)["error"]
         assert error["suggested_action"] != "Correct the call and try again."
         assert ("surehold undo" if words[-1] == done else "refused") in error["suggested_action"]
+
+
+@requirement("history:commit:exact")
+def test_a_commit_names_only_changes_that_head_does_not_have_and_asks_who_one_is(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=shell.root, check=True, capture_output=True, text=True).stdout
+
+    work(shell)
+    git("init", "-q", ".")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("EMAIL", "")
+    git("config", "user.useConfigOnly", "true")
+    refused = shell.json("commit", "--session", "session-claude-code", code=1)["error"]
+    assert (refused["reason"], refused["message"]) == ("no_git_identity", "git does not know who you are.")
+    assert "git config user.email" in refused["suggested_action"]
+
+    git("config", "user.name", "Ada")
+    git("config", "user.email", "ada@example.org")
+    ids = {one["reason"]: one["change_id"] for one in shell.json("log", "--all")["entries"]}
+    shell("commit", ids["a place for notes"])
+    again = shell.json("commit", "--session", "session-claude-code")
+    assert again["paths"] == ["a.txt"]
+    named = [ids["two is important"], ids["ten too"]]
+    trailers = ["Agent: claude-code", *(f"Surehold-Change: {name}" for name in named)]
+    assert again["message"].splitlines()[-3:] == trailers
+    assert "a place for notes" not in again["message"]
 
 
 @requirement("front:cli:safe_text")

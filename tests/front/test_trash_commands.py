@@ -118,6 +118,7 @@ def test_single_files_can_be_given_up(shell: Shell) -> None:
     assert shell.json("trash", "empty", one[-8:], "--yes") == {"emptied": 1}
     assert [item["id"] for item in shell.json("trash", "list")["items"]] == [two]
     assert shell("trash", "empty", "nothing", "--yes").code == 1
+    assert shell.json("trash", "empty", "nothing", code=1)["error"]["kind"] == "not_found"
 
 
 def test_an_unknown_action_is_wrong_usage(shell: Shell) -> None:

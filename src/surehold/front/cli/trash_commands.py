@@ -97,6 +97,8 @@ def _trash_id(workspace: "Workspace", item: str) -> str:
 )
 def empty_trash_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
+        for name in args.ids:
+            workspace.history.trash_item(name)  # one that is unknown is refused before anything is asked
         number = len(args.ids) or workspace.history.count_trash()
         if number and not args.yes:
             _confirm_emptying(context, number)

@@ -9,7 +9,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from pathlib import Path
@@ -87,13 +87,16 @@ class GitRepository:
     def commit(
         self,
         files: Sequence[FileNetDiff],
-        message: str | Callable[[Sequence[str]], str],
-        trailers: Sequence[str],
+        message: str | Callable[[Sequence[str], Set[str]], str],
+        trailers: Sequence[str] | Callable[[Set[str]], Sequence[str]],
         *,
         dry_run: bool,
         progress: Callable[[int, int], object] = lambda _done, _total: None,
     ) -> GitCommit:
-        """Make a commit of what some changes did to these files; a message can be made of the names that are committed."""
+        """Make a commit of what some changes did to these files.
+
+        Message and trailers can be made of what is known then: the names that are committed, and those that HEAD has already.
+        """
         self.refuse_unfinished()
         _refuse_other_root(files)
         ignored, foreign = self.find_left_out([one.to_key or one.key for one in files])
@@ -109,12 +112,14 @@ class GitRepository:
             raise _nothing_to_commit_error(files, wanted)
         plan.refuse_unmerged(updates)
         names = sorted(one.to_key or one.key for one, found in planned if found)
+        settled = _names_of(one for one, found in planned if not found) - _names_of(one for one, found in planned if found)
+        text = message if isinstance(message, str) else message(names, settled)
         made = GitCommit(
             paths=tuple(sorted({one.key for one in updates})),
             files=tuple(f"{one.key} → {one.to_key}" if one.to_key else one.key for one, found in planned if found),
             ignored=tuple(sorted(ignored)),
             foreign=tuple(sorted(foreign)),
-            message=self._with_trailers(message if isinstance(message, str) else message(names), trailers),
+            message=self._with_trailers(text, trailers(settled) if callable(trailers) else trailers),
         )
         if dry_run:
             return made
@@ -253,6 +258,10 @@ class _CommitPlan:
         """Return a blob as it would be in the working tree."""
         name = f"--path={self._git.name_in_repository(key)}"
         return Snapshot(self._git.run_bytes("cat-file", "--filters", name, file.blob))
+
+
+def _names_of(files: Iterable[FileNetDiff]) -> set[str]:
+    return {name for one in files for name in (one.key, one.to_key) if name}
 
 
 def _name_blob(data: bytes) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from surehold.errors import InvalidArgument, NotFound
 
 _PATHS_PER_CALL = 200
+_NO_IDENTITY_SIGNS = ("Please tell me who you are", "empty ident name", "unable to auto-detect email")
 _EMPTY_BLOBS = {
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -146,6 +147,9 @@ def _split_rows(rows: bytes) -> Iterator[tuple[str, tuple[str, str], str]]:
 
 
 def _git_failed_error(word: str, said: str) -> InvalidArgument:
+    if any(sign in said for sign in _NO_IDENTITY_SIGNS):
+        action = "Tell it: git config user.name NAME; git config user.email ADDRESS"
+        return InvalidArgument("git does not know who you are.", reason="no_git_identity", action=action)
     return InvalidArgument(
         f"`git {word}` failed and said `{said[:500]}`.",
         reason="git_failed",

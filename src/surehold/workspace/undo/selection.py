@@ -129,7 +129,8 @@ class SelectionSwitch:
         verb = "undone" if self._operation == "undo" else "redone"
         reasons = {one.key: one.why for one in self.conflicts}
         for file in self._timeline.files_of(sorted(left)):
-            key = file.find_key(self._timeline.active) or file.key
+            newest = next((step.to_key or step.key for step in reversed(file.steps) if step.entry_name in left), "")
+            key = file.find_key(self._timeline.active) or file.key or newest  # it has no name while it does not exist
             names = sorted({name.partition("#")[0] for name in self._entries_of(file) & left})
             why = reasons.get(key) or "other changes that stay depend on it"
             yield f"`{key}`: not {verb} ({', '.join(names)}), since {why}."

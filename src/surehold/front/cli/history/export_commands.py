@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -142,7 +142,7 @@ def commit_command(context: CommandContext, args: argparse.Namespace) -> None:
     left_out = set[str]().union(*repository.find_left_out([one.change.to_path or one.change.path for one in entries]))
     kept = [one for one in entries if (one.change.to_path or one.change.path) not in left_out]
     message = args.message or partial(_default_message, kept)
-    made = repository.commit(files, message, commit_trailers(kept), dry_run=args.dry_run)
+    made = repository.commit(files, message, partial(_unsettled_trailers, kept), dry_run=args.dry_run)
     if context.json:
         context.out.print_json(
             {
@@ -180,8 +180,17 @@ def commit_trailers(entries: "list[Entry]") -> list[str]:
     return [*(f"Agent: {name}" for name in clean), *(f"Surehold-Change: {name}" for name in changes)]
 
 
-def _default_message(entries: "list[Entry]", names: Sequence[str]) -> str:
-    ordered = sorted(entries, key=lambda one: one.seq)
+def _unsettled_trailers(entries: "list[Entry]", settled: Set[str]) -> list[str]:
+    return commit_trailers(_unsettled(entries, settled))
+
+
+def _unsettled(entries: "list[Entry]", settled: Set[str]) -> "list[Entry]":
+    """Return the entries without those of files that HEAD has as they made them."""
+    return [one for one in entries if not {one.change.path, one.change.to_path or one.change.path} <= settled]
+
+
+def _default_message(entries: "list[Entry]", names: Sequence[str], settled: Set[str]) -> str:
+    ordered = sorted(_unsettled(entries, settled), key=lambda one: one.seq)
     reasons = [*dict.fromkeys(escape_text(" ".join(one.call.reason.split())) for one in ordered if one.call.reason)]
     if len(reasons) == 1:
         return reasons[0]
