@@ -263,3 +263,16 @@ def test_file_names_that_are_not_utf8_can_be_used(shell: Shell) -> None:
     assert shell("undo").code == 0
     process = shell.process("show", shell.json("log")["entries"][0]["change_id"], "--json")
     assert process.stdout.decode("utf-8").isascii()
+
+
+@requirement("front:cli:reason")
+def test_what_a_person_changes_can_say_why(shell: Shell) -> None:
+    shell("write", "a.txt", "--reason", "made", stdin=b"one\n")
+    shell("edit", "a.txt", "--old", "one", "--new", "two", "--reason", "edited")
+    (shell.root / "lines.json").write_text('[{"op": "insert_after", "hash": "EOF", "content": "three"}]')
+    shell("edit", "a.txt", "--operations", "lines.json", "--reason", "lines")
+    shell("move", "a.txt", "b.txt", "--reason", "moved")
+    shell("delete", "b.txt", "--reason", "deleted")
+
+    found = shell.json("log", "--all")["entries"]
+    assert [one["reason"] for one in found] == ["deleted", "moved", "lines", "edited", "made"]

@@ -113,6 +113,17 @@ def test_a_file_name_cannot_attack_the_terminal(shell: Shell, name: str) -> None
 
 
 @requirement("front:cli:safe_text")
+def test_a_command_that_status_offers_can_be_pasted(shell: Shell) -> None:
+    name = "-two words.txt"
+    shell("write", "--", name, stdin=b"one\n")
+    shell.write(name, "two\n")
+
+    _, shown = shell.terminal("status")
+
+    assert "surehold diff './-two words.txt'; to remove it: surehold revert './-two words.txt'" in shown
+
+
+@requirement("front:cli:safe_text")
 @pytest.mark.parametrize("agent", ["x\x1b]0;pwn\x07\x1b[31mred", "two\nlines", "gpj.\u202eexe"])
 def test_the_name_of_an_agent_cannot_attack_the_terminal(shell: Shell, agent: str) -> None:
     shell.write("a.txt", "one\n")

@@ -100,6 +100,7 @@ FRONT = (
         "front end contract",
         {
             "front:cli:read": "`surehold read [--hashes] FILE` prints a file, with anchors when asked.",
+            "front:cli:reason": "`edit`, `write`, `delete` and `move` take `--reason`, for the history.",
             "front:cli:edit": "`surehold edit FILE` applies operations as JSON from a file or standard input, with `--dry-run`.",
             "front:cli:prompt": "`surehold prompt` prints the system-prompt section.",
         },

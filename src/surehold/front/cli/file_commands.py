@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from surehold.workspace.workspace import Workspace
 
 
+_REASON_OPTION = argument("--reason", "TEXT", "why, for the history")
 _SHA256_OPTION = argument("--sha256", "H", "refuse unless the file has exactly this sha256")
 
 
@@ -137,6 +138,7 @@ def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", st
     argument("--operations", "FILE", "instead: line operations as a JSON list; - reads stdin", default=None),
     choice("--safety-check", ("strict", "warn", "off"), "of --operations that look damaging (default: strict)"),
     _SHA256_OPTION,
+    _REASON_OPTION,
     DRY_RUN_FLAG,
     example="surehold edit README.md --old colour --new color",
 )
@@ -151,7 +153,9 @@ def edit_command(context: CommandContext, args: argparse.Namespace) -> int | Non
     with context.open_workspace() as workspace:
         session = context.begin_session(workspace)
         try:
-            receipt = session.edit(args.path, edit, expected_sha256=args.sha256, dry_run=args.dry_run)
+            receipt = session.edit(
+                args.path, edit, expected_sha256=args.sha256, reason=args.reason or "", dry_run=args.dry_run
+            )
         except MultipleMatches as error:
             raise with_action(error, "Quote more of the surrounding text, or add --all.") from None
         except StaleFile as error:
@@ -176,6 +180,7 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
         "operations": operations,
         "expected_sha256": args.sha256,
         "safety_check": args.safety_check,
+        "reason": args.reason or "",
         "dry_run": args.dry_run,
     }
     with context.open_workspace() as workspace:
@@ -195,6 +200,7 @@ def _edit_lines(context: CommandContext, args: argparse.Namespace) -> int:
         argument("--sha256", "H", "overwrite the file if it has exactly this sha256"),
         flag("--force", "overwrite whatever is there (it stays in the history)"),
     ),
+    _REASON_OPTION,
     DRY_RUN_FLAG,
     example="date | surehold write notes/today.txt",
 )
@@ -208,7 +214,14 @@ def write_command(context: CommandContext, args: argparse.Namespace) -> None:
         session = context.begin_session(workspace)
         exists = bool(workspace.fingerprint(args.path))
         operation = "write" if exists else "create"
-        call = Call(tool=operation, operation=operation, writer=operation, agent=session.agent, session=session.id)
+        call = Call(
+            tool=operation,
+            operation=operation,
+            writer=operation,
+            agent=session.agent,
+            session=session.id,
+            reason=args.reason or "",
+        )
         proposal = Proposal(path=args.path, edit=content, proof=proof)
         try:
             receipt = workspace.write(proposal, call=call, dry_run=args.dry_run)
@@ -242,14 +255,19 @@ def _content_edit(data: bytes) -> "WriteText | WriteBytes":
 
 
 @command(
-    "delete", "Move a file to the trash.", FILE_ARGUMENT, _SHA256_OPTION, example="surehold delete notes/today.txt"
+    "delete",
+    "Move a file to the trash.",
+    FILE_ARGUMENT,
+    _SHA256_OPTION,
+    _REASON_OPTION,
+    example="surehold delete notes/today.txt",
 )
 def delete_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_workspace() as workspace:
         session = context.begin_session(workspace)
         if not args.sha256:
             session.read(args.path)
-        receipt = session.delete(args.path, expected_sha256=args.sha256)
+        receipt = session.delete(args.path, expected_sha256=args.sha256, reason=args.reason or "")
     print_receipt(context, receipt, "Deleted")
 
 
@@ -258,6 +276,7 @@ def delete_command(context: CommandContext, args: argparse.Namespace) -> None:
     "Move or rename a file, never over an existing file.",
     argument("source", "FROM", "the file"),
     argument("target", "TO", "its new path, or a directory to move it into"),
+    _REASON_OPTION,
     example="surehold move draft.md docs/guide.md",
 )
 def move_command(context: CommandContext, args: argparse.Namespace) -> None:
@@ -267,7 +286,7 @@ def move_command(context: CommandContext, args: argparse.Namespace) -> None:
         if as_path(target.root, *target.parts).is_dir():
             to = str(as_path(args.target, as_path(args.source).name))
         try:
-            receipt = context.begin_session(workspace).move(args.source, to)
+            receipt = context.begin_session(workspace).move(args.source, to, reason=args.reason or "")
         except AlreadyExists as error:
             advice = f"Choose another path, or delete it first: surehold delete {quote_for_shell(to)}"
             raise with_action(error, advice) from None

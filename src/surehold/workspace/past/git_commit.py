@@ -9,7 +9,8 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from pathlib import Path
@@ -87,8 +88,8 @@ class GitRepository:
     def commit(
         self,
         files: Sequence[FileNetDiff],
-        message: str | Callable[[Sequence[str], Set[str]], str],
-        trailers: Sequence[str] | Callable[[Set[str]], Sequence[str]],
+        message: str | Callable[[Sequence[str], AbstractSet[str]], str],
+        trailers: Sequence[str] | Callable[[AbstractSet[str]], Sequence[str]],
         *,
         dry_run: bool,
         progress: Callable[[int, int], object] = lambda _done, _total: None,
@@ -112,7 +113,9 @@ class GitRepository:
             raise _nothing_to_commit_error(files, wanted)
         plan.refuse_unmerged(updates)
         names = sorted(one.to_key or one.key for one, found in planned if found)
-        settled = _names_of(one for one, found in planned if not found) - _names_of(one for one, found in planned if found)
+        settled = _names_of(one for one, found in planned if not found) - _names_of(
+            one for one, found in planned if found
+        )
         text = message if isinstance(message, str) else message(names, settled)
         made = GitCommit(
             paths=tuple(sorted({one.key for one in updates})),

@@ -3,7 +3,8 @@
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -180,16 +181,16 @@ def commit_trailers(entries: "list[Entry]") -> list[str]:
     return [*(f"Agent: {name}" for name in clean), *(f"Surehold-Change: {name}" for name in changes)]
 
 
-def _unsettled_trailers(entries: "list[Entry]", settled: Set[str]) -> list[str]:
+def _unsettled_trailers(entries: "list[Entry]", settled: AbstractSet[str]) -> list[str]:
     return commit_trailers(_unsettled(entries, settled))
 
 
-def _unsettled(entries: "list[Entry]", settled: Set[str]) -> "list[Entry]":
+def _unsettled(entries: "list[Entry]", settled: AbstractSet[str]) -> "list[Entry]":
     """Return the entries without those of files that HEAD has as they made them."""
     return [one for one in entries if not {one.change.path, one.change.to_path or one.change.path} <= settled]
 
 
-def _default_message(entries: "list[Entry]", names: Sequence[str], settled: Set[str]) -> str:
+def _default_message(entries: "list[Entry]", names: Sequence[str], settled: AbstractSet[str]) -> str:
     ordered = sorted(_unsettled(entries, settled), key=lambda one: one.seq)
     reasons = [*dict.fromkeys(escape_text(" ".join(one.call.reason.split())) for one in ordered if one.call.reason)]
     if len(reasons) == 1:

@@ -5,7 +5,16 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, flag, parse_positive, short_id
+from surehold.front.cli.command import (
+    FILE_ARGUMENT,
+    CommandContext,
+    argument,
+    command,
+    flag,
+    parse_positive,
+    quote_for_shell,
+    short_id,
+)
 from surehold.front.cli.history.log_command import author_name, paths_text, shown_entries
 from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
@@ -77,7 +86,8 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
             f"  {out.paint(short_id(entry.change_id), 'yellow')}  {when}  {who}  {entry.call.operation} {path}"
         )
     if outside:
-        context.print_hint(f"To see one: surehold diff {outside[0]}; to remove it: surehold revert {outside[0]}")
+        name = quote_for_shell(f"./{outside[0]}" if outside[0].startswith("-") else outside[0])
+        context.print_hint(f"To see one: surehold diff {name}; to remove it: surehold revert {name}")
 
 
 def _last_changes(workspace: "Workspace") -> "list[ChangeView]":
