@@ -68,7 +68,7 @@ import errno, os, sys
 from pathlib import Path
 from surehold import Settings, SureholdError, open_workspace
 from surehold.disk.kernel import Kernel, Unsupported
-from surehold.disk.steps import replace, staging
+from surehold.disk.steps import rename, replace, staging
 from surehold.stores.base import Call
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.workspace.proposal import Exact, Proposal
@@ -91,7 +91,7 @@ def fail(*paths):
     raise AssertionError("it should have failed")
 
 call = Call(tool="patch", operation="patch", writer="patch")
-workspace = open_workspace(sys.argv[1], settings=Settings(state_dir=Path(sys.argv[2]), durability="full"))
+workspace = open_workspace(sys.argv[1], settings=Settings(state_dir=Path(sys.argv[2]), durability="full", blobs=sys.argv[4]))
 session = workspace.session()
 os.write(2, b"begin")
 exec(sys.argv[3])
@@ -131,7 +131,7 @@ def unsynced(story: str, *below: Path) -> tuple[set[str], set[str]]:
     return changed, waiting
 
 
-def out_of_order(story: str, root: Path, state: Path) -> list[tuple[str, set[str]]]:
+def out_of_order(story: str, root: Path, state: Path, blobs: Path) -> list[tuple[str, set[str]]]:
     """Return every step that was made too early, with what was not synced before it.
 
     A path below the root changes only when the history, the old bytes and the new bytes are synced; the history goes on
@@ -151,7 +151,7 @@ def out_of_order(story: str, root: Path, state: Path) -> list[tuple[str, set[str
         else:
             too_early = set[str]()
         wrong += [(f"{call}({arguments})", too_early)] if too_early else []
-        if inside or first == history or Path(first).is_relative_to(state / "blobs"):
+        if inside or first == history or Path(first).is_relative_to(blobs):
             waiting.add(first)
     return wrong
 
@@ -159,6 +159,25 @@ def out_of_order(story: str, root: Path, state: Path) -> list[tuple[str, set[str
 def is_staged(path: str) -> bool:
     """Tell whether bytes are written where no reader looks: into a nameless file, a temporary one, or a new directory."""
     return Path(path).is_dir() or path.endswith("(deleted)") or Path(path).name.startswith((".surehold-", "#"))
+
+
+def story_of(change: str, tmp_path: Path, *, blobs: Path | None = None) -> str:
+    """Make a change and return every call that changes or syncs a file, up to the acknowledgement."""
+    root, state, log = tmp_path / "root", tmp_path / "state", tmp_path / "trace"
+    (root / "sub").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", "linked.txt"):
+        (root / name).write_bytes(b"one\n")
+    (root / "second.txt").hardlink_to(root / "linked.txt")
+    (root / "large.txt").write_bytes(b"one\n" + random.Random(1).randbytes(100_000).hex().encode())
+    strace = ["strace", "-f", "-y", "-o", str(log), "-e", f"trace={_CHANGES},fsync,fdatasync"]
+    program = [sys.executable, "-c", ANY_CHANGE, str(root), str(state), change, str(blobs or "")]
+
+    done = subprocess.run([*strace, *program], capture_output=True, check=False)
+
+    if b"strace: " in done.stderr:
+        pytest.skip(f"strace may not trace: {done.stderr.decode()}")
+    assert done.stderr == b"beginacknowledged"
+    return in_order(log.read_text(errors="replace").partition('"begin"')[2].partition('"acknowledged"')[0])
 
 
 @requirement("promise:half_done:machine", "promise:nothing_lost:checkpoint")
@@ -177,6 +196,14 @@ def is_staged(path: str) -> bool:
             {""},
             id="without swap and links",
         ),
+        pytest.param(
+            'Kernel.rename_new = unsupported; session.move("a.txt", "sub/c.txt")', {"", "sub"}, id="move by a link"
+        ),
+        pytest.param(
+            'Kernel.rename_new = rename.link_file = unsupported; session.move("a.txt", "sub/c.txt")',
+            {"", "sub"},
+            id="move by a copy",
+        ),
         pytest.param('session.edit("large.txt", ("one", "two"))', {""}, id="large file"),
         pytest.param('fail("a.txt", "b.txt")', {""}, id="failed batch"),
         pytest.param('fail("linked.txt", "b.txt")', set[str](), id="failed batch in place"),
@@ -185,25 +212,26 @@ def is_staged(path: str) -> bool:
 def test_everything_that_a_change_touched_is_synced_before_it_is_acknowledged(
     tmp_path: Path, change: str, directories: set[str]
 ) -> None:
-    root, state, log = tmp_path / "root", tmp_path / "state", tmp_path / "trace"
-    (root / "sub").mkdir(parents=True)
-    for name in ("a.txt", "b.txt", "linked.txt"):
-        (root / name).write_bytes(b"one\n")
-    (root / "second.txt").hardlink_to(root / "linked.txt")
-    (root / "large.txt").write_bytes(b"one\n" + random.Random(1).randbytes(100_000).hex().encode())
-    strace = ["strace", "-f", "-y", "-o", str(log), "-e", f"trace={_CHANGES},fsync,fdatasync"]
-    program = [sys.executable, "-c", ANY_CHANGE, str(root), str(state), change]
+    root, state = tmp_path / "root", tmp_path / "state"
+    story = story_of(change, tmp_path)
 
-    done = subprocess.run([*strace, *program], capture_output=True, check=False)
-
-    if b"strace: " in done.stderr:
-        pytest.skip(f"strace may not trace: {done.stderr.decode()}")
-    assert done.stderr == b"beginacknowledged"
-    story = in_order(log.read_text(errors="replace").partition('"begin"')[2].partition('"acknowledged"')[0])
     changed, waiting = unsynced(story, root, state / "blobs")
     assert waiting == set()
-    assert out_of_order(story, root, state) == []
+    assert out_of_order(story, root, state, state / "blobs") == []
     assert {path for path in changed if Path(path).is_dir() and Path(path).is_relative_to(root)} == {
         str(root / directory) for directory in directories
     }
     assert any(Path(path).is_relative_to(state / "blobs") for path in changed) == ("large" in change)
+
+
+@requirement("promise:half_done:machine", "promise:nothing_lost:checkpoint")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_large_version_kept_elsewhere_is_synced_before_its_file_changes(tmp_path: Path) -> None:
+    root, blobs = tmp_path / "root", tmp_path / "versions"
+    story = story_of('session.edit("large.txt", ("one", "two"))', tmp_path, blobs=blobs)
+
+    changed, waiting = unsynced(story, root, blobs)
+    assert waiting == set()
+    assert out_of_order(story, root, tmp_path / "state", blobs) == []
+    assert {Path(path).suffix for path in changed if Path(path).is_relative_to(blobs)} == {"", ".tmp"}
+    assert str(blobs) in changed
