@@ -192,8 +192,9 @@ def test_an_intent_whose_begin_was_not_answered_holds_nobody_up(bench: Bench, mo
 
 
 @requirement("engine:store:goes_round")
+@pytest.mark.parametrize("quoted", ["last", "two"], ids=["old and new", "new only"])
 def test_a_mount_that_lags_behind_is_read_again_and_nothing_is_refused(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, quoted: str
 ) -> None:
     bench.put("a", b"one\nlast\n")
     bench.workspace.write(edit("a", "one", "two"), call=call())
@@ -207,9 +208,9 @@ def test_a_mount_that_lags_behind_is_read_again_and_nothing_is_refused(
     monkeypatch.setattr(bench.disk, "read_watched", read_lagging)
     monkeypatch.setattr(type(bench.disk), "is_coherent", property(lambda _: False))
 
-    bench.workspace.write(edit("a", "last", "end"), call=call())
+    bench.workspace.write(edit("a", quoted, "end"), call=call())
 
-    assert bench.get("a") == b"two\nend\n"
+    assert bench.get("a") == b"two\nlast\n".replace(quoted.encode(), b"end")
     assert [(entry.call.operation, entry.ok) for entry in bench.store.list_entries(LedgerQuery())] == [
         ("edit", True),
         ("edit", True),
