@@ -5,6 +5,7 @@ import os
 import resource
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -245,3 +246,46 @@ def test_a_link_that_changes_while_it_is_read_is_looked_at_again(
         with pytest.raises(OutsideWorkspace) as caught:  # and not for ever
             disk.resolve("a/link/f")
     assert caught.value.reason == "symlink_escape"
+
+
+@requirement("promise:contained:races")
+@EVERY_KERNEL
+def test_a_directory_that_becomes_a_link_while_it_is_opened_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel
+) -> None:
+    (tmp_path / "a/real").mkdir(parents=True)
+    (tmp_path / "a/swapped").mkdir()
+    (tmp_path / "link").symlink_to("a")  # paths with a link are taken name by name
+    real = os.open
+
+    def swap_then_open(path: Any, *arguments: int, dir_fd: int | None = None) -> int:
+        if path == "swapped":
+            monkeypatch.setattr(os, "open", real)
+            (tmp_path / "a/swapped").rmdir()
+            (tmp_path / "a/swapped").symlink_to("real")
+        return real(path, *arguments, dir_fd=dir_fd)
+
+    with LocalDisk([tmp_path], kernel=kernel) as disk:
+        monkeypatch.setattr(os, "open", swap_then_open)
+        assert disk.resolve("link/swapped/f").key == "a/real/f"
+    assert (tmp_path / "a/swapped").is_symlink()
+
+
+@requirement("promise:contained:races")
+def test_a_directory_that_the_system_cannot_open_is_not_called_an_escape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to("a")
+    real = os.open
+
+    def have_no_descriptor(path: Any, *arguments: int, dir_fd: int | None = None) -> int:
+        if path == "a":
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(path, *arguments, dir_fd=dir_fd)
+
+    with LocalDisk([tmp_path]) as disk:
+        monkeypatch.setattr(os, "open", have_no_descriptor)
+        with pytest.raises(SureholdError) as caught:
+            disk.resolve("link/f")
+    assert not isinstance(caught.value, OutsideWorkspace)
