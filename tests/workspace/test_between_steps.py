@@ -15,7 +15,8 @@ from surehold.stores.owner import Owner, current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.snapshot import Version
-from surehold.workspace.proposal import Exact, Proposal
+from surehold.workspace.history import History
+from surehold.workspace.proposal import NO_AUTHOR, Exact, Proposal
 from surehold.workspace.settings import Limits
 from workspaces import PAIRS, Bench, DiskKind, StoreKind, call, make_bench
 
@@ -253,22 +254,35 @@ def save_before_each_lock(bench: Bench, saves: list[bytes], patch: pytest.Monkey
     patch.setattr(bench.disk, "lock", save_then_lock)
 
 
+def undo_by_id(history: History, change_id: str) -> None:
+    history.undo(change_id)
+
+
+def undo_by_selection(history: History, change_id: str) -> None:
+    history.switch_entries(history.show(change_id).entries, "undo", author=NO_AUTHOR)
+
+
+UNDO = pytest.mark.parametrize("undo", [undo_by_id, undo_by_selection])
+
+
 @requirement("engine:undo:selective")
+@UNDO
 def test_an_undo_looks_again_when_the_file_is_saved_before_it_is_locked(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, undo: Callable[[History, str], None]
 ) -> None:
     bench.put("a", b"one\n2\n3\n4\n")
     done = bench.workspace.write(edit("a", "one", "two"), call=call())
     save_before_each_lock(bench, [b"two\n2\n3\nfour\n", b"two\n2\n3\nfour!\n"], monkeypatch)
 
-    bench.workspace.history.undo(done.change_id)
+    undo(bench.workspace.history, done.change_id)
 
     assert bench.get("a") == b"one\n2\n3\nfour!\n"
 
 
 @requirement("engine:undo:selective")
+@UNDO
 def test_an_undo_of_a_file_that_is_saved_again_and_again_is_refused_in_the_end(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, undo: Callable[[History, str], None]
 ) -> None:
     bench.put("a", b"one\n2\n3\n4\n")
     done = bench.workspace.write(edit("a", "one", "two"), call=call())
@@ -276,7 +290,7 @@ def test_an_undo_of_a_file_that_is_saved_again_and_again_is_refused_in_the_end(
     save_before_each_lock(bench, saves, monkeypatch)
 
     with pytest.raises(StaleFile):
-        bench.workspace.history.undo(done.change_id)
+        undo(bench.workspace.history, done.change_id)
 
     assert bench.get("a") == b"two\n2\n3\n%d\n" % (99 - len(saves))
     assert len(saves) > 90
