@@ -122,6 +122,29 @@ def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, m
     assert_free_for_another_process(lock)
 
 
+def test_a_turn_that_was_waited_for_keeps_others_out_until_its_end(lock: Path) -> None:
+    arrived, tried = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with turns.hold_turn(lock, database=lock.with_name("state.db"), patience=HANG_SECONDS):
+            arrived.set()
+            tried.wait(HANG_SECONDS)
+
+    with held_elsewhere(lock):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        wait_until(waiters)
+    assert arrived.wait(HANG_SECONDS)
+    wait_until(lambda: not waiters())
+
+    result = subprocess.run([sys.executable, "-c", TAKE, str(lock)], capture_output=True, text=True, check=False)
+    tried.set()
+    thread.join()
+
+    assert "BlockingIOError" in result.stderr
+    assert_free_for_another_process(lock)
+
+
 def test_an_interrupted_body_leaves_the_lock_free(lock: Path) -> None:
     with pytest.raises(KeyboardInterrupt), turns.hold_turn(lock, database=lock, patience=HANG_SECONDS):
         raise KeyboardInterrupt
