@@ -505,6 +505,16 @@ def test_a_turn_without_changes_names_nothing_and_no_other_turn(shell: Shell) ->
         assert len(workspace.changes(session=session.id)) == 11
 
 
+@requirement("history:selectors:bad")
+def test_a_number_is_no_beginning_of_a_turns_number(shell: Shell) -> None:
+    session = "of-a-host"
+    for turn in ("12", "31", "request-12"):
+        shell("run", "--session", session, "--turn", turn, "--", "touch", f"{turn}.txt")
+
+    assert "No turn is called `1`" in shell("log", "--session", session, "--turn", "1").err
+    assert "request-12.txt" in shell("log", "--session", session, "--turn", "request").out
+
+
 @requirement("history:status:facts")
 def test_status_names_the_agents_that_work_and_no_server_that_ended(shell: Shell) -> None:
     with open_workspace(shell.root) as workspace:
