@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mutate
+import mutate_plugin
 import pytest
 from equivalent_mutants import EQUIVALENT
 from mutants import WEIGHTS, all_mutants, draw_sample, find_mutants
@@ -116,9 +117,9 @@ def test_a_mutant_meets_the_fastest_tests_that_execute_it_first_and_the_others_l
         TracedTest(id="slow", seconds=1_000, lines={"text/a.py": frozenset({2})}),
     ]
 
-    assert pick_tests(mutant, tests) == (["quick"], ["slow", "tests/dialects"])
-    assert pick_tests(mutant, tests[1:2]) == (["elsewhere"], ["tests/dialects"])
-    assert pick_tests(mutant, []) == ([], ["tests/dialects"])
+    assert pick_tests(mutant, tests) == (["quick"], ["slow"], ["tests/dialects"])
+    assert pick_tests(mutant, tests[1:2]) == (["elsewhere"], [], ["tests/dialects"])
+    assert pick_tests(mutant, []) == ([], [], ["tests/dialects"])
 
 
 def test_a_mutant_meets_many_tests_before_the_cases_of_one() -> None:
@@ -233,7 +234,7 @@ def test_a_killed_mutant_is_remembered_until_its_module_or_the_test_changes(
 
 
 def test_a_fork_whose_tests_leave_a_process_behind_still_tells_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    plugin = MutationPlugin({"seconds": 60, "trace": False})
+    plugin = MutationPlugin({"seconds": 60, "wall_seconds": 60, "trace": False})
 
     def leave_process(*_: object) -> str:
         if os.fork() == 0:
@@ -242,3 +243,33 @@ def test_a_fork_whose_tests_leave_a_process_behind_still_tells_what_it_found(mon
 
     monkeypatch.setattr(MutationPlugin, "_run_mutated", leave_process)
     assert plugin.try_in_fork({}, []) == "found"
+
+
+def test_tests_that_the_time_was_too_short_for_are_told_of(tmp_path: Path) -> None:
+    copy = PrivateCopy(tmp_path / "copy")
+    tests = ["tests/text/test_lines.py"]
+
+    cut, whole = (copy.run_tests(tests, seconds=seconds) for seconds in (0.001, 60))
+
+    assert (cut["unfinished"], cut["failed"]) == (True, [])
+    assert (whole["unfinished"], whole["failed"]) == (False, [])
+    assert len(cut["seconds"]) < len(whole["seconds"])
+
+
+def test_every_place_that_a_mutant_is_sent_to_has_tests() -> None:
+    places = [PROJECT / "tests" / path for paths in mutate.WIDE.values() for path in paths]
+
+    assert [place for place in places if not (place.is_file() or any(place.rglob("test_*.py")))] == []
+    assert [name for name in mutate.WIDE if not (PACKAGE / name).is_dir()] == []
+
+
+def test_a_fork_that_hangs_is_tried_again_test_by_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = MutationPlugin({"seconds": 60, "wall_seconds": 60, "trace": False})
+    monkeypatch.setattr(mutate_plugin, "_WALL_SECONDS", 0)
+
+    def hang(*_: object) -> None:
+        time.sleep(1000)
+
+    monkeypatch.setattr(MutationPlugin, "_run_mutated", hang)
+
+    assert plugin.try_in_fork({}, []) is None
