@@ -24,6 +24,8 @@ from surehold.stores.server_runs import ServerRuns
 from surehold.stores.upkeep import KeepsTrash, LedgerCheck, Pruned
 from surehold.text.snapshot import Version
 
+_USUAL_ENTRIES = 50
+
 Operation = Literal[
     "create", "write", "edit", "delete", "move", "patch", "restore", "undo", "redo", "external", "gc", "run"
 ]
@@ -229,7 +231,7 @@ class LedgerQuery:
     before_seq: int = 0
     """Only entries older than this one; 0 for no limit."""
     after_seq: int = 0
-    limit: int = 50
+    limit: int = _USUAL_ENTRIES
     ok_only: bool = False
 
 
