@@ -16,7 +16,7 @@ from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.workspace.past.blame import blame_file
-from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Sha256
+from surehold.workspace.proposal import NO_AUTHOR, Absent, Exact, Proposal, Receipt, Sha256
 from workspaces import Bench, call, make_bench
 
 TEXT = b"".join(b"line %d\n" % n for n in range(1, 21))
@@ -229,6 +229,19 @@ def test_undoing_a_delete_takes_the_file_out_of_the_trash(bench: Bench) -> None:
     bench.workspace.history.redo(gone.change_id)
 
     assert [item.path for item in bench.workspace.history.trash()] == ["a"]
+
+
+@requirement("engine:trash:list")
+def test_what_was_deleted_stays_in_the_trash_when_an_undo_of_everything_leaves_no_file(bench: Bench) -> None:
+    for text in ("first", "second"):
+        bench.workspace.write(Proposal(path="a", edit=WriteText(text), proof=Absent()), call=call("create"))
+        if text == "first":
+            bench.workspace.write(Proposal(path="a", edit=Delete(), proof=Exact()), call=call("delete"))
+
+    bench.workspace.history.switch_entries(bench.workspace.history.log(), "undo", author=NO_AUTHOR)
+
+    assert bench.get("a") is None
+    assert sha256_hex(b"first") in [item.version.sha256 for item in bench.workspace.history.trash()]
 
 
 def test_restoring_never_overwrites(bench: Bench) -> None:
