@@ -297,6 +297,38 @@ def test_a_file_whose_mode_we_may_not_set_gets_its_bytes_back(scene: Scene, monk
     assert (world.listing(), world.kept) == ({"a": b"old", "c": b"theirs", "other": b"old"}, [])
 
 
+@dataclass(frozen=True, kw_only=True)
+class MountedOver(Meddling):
+    """A kernel that swaps no file named `a`, since something is mounted on it."""
+
+    def swap(self, dir_fd: int, one: str, other: str) -> None:
+        if other == "a":
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        super().swap(dir_fd, one, other)
+
+
+def test_an_undo_in_place_holds_although_the_temporary_file_goes_only_at_the_second_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, unlink = list[Turn](), os.unlink
+    failures = [OSError(errno.EIO, os.strerror(errno.EIO))]
+
+    def fail_once(path: str, *, dir_fd: int | None = None) -> None:
+        if failures and path.endswith("-0.tmp"):
+            raise failures.pop()
+        unlink(path, dir_fd=dir_fd)
+
+    world = local_world(tmp_path, MountedOver(leases=False, turns=turns))
+    world.put("a", b"old")
+    world.put("c", b"c")
+    turns[:] = [Scene(world=world, turns=turns).write("c", b"theirs")]
+    monkeypatch.setattr(os, "unlink", fail_once)
+
+    with pytest.raises(StaleFile):
+        world.apply(world.replace("a", b"new", expected=b"old"), world.replace("c", b"ours", expected=b"c"))
+    assert (world.listing(), failures) == ({"a": b"old", "c": b"theirs"}, [])
+
+
 def denied_for_linked_files(real: Callable[..., None]) -> Callable[..., None]:
     def denied(fd: int, *args: object, **more: object) -> None:
         if os.fstat(fd).st_nlink > 1:
