@@ -16,7 +16,7 @@ from databases.schemas import PostgresSchema
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.app import open_workspace
-from surehold.errors import StateTooNew
+from surehold.errors import StateTooNew, StateUnavailable
 from surehold.stores.postgres import schema
 
 
@@ -148,6 +148,36 @@ def test_a_database_that_is_read_only_can_be_looked_at(
 
     assert refused["reason"] == "state_read_only"
     assert (project / "a.py").read_text() == "one = 2\n"
+
+
+@requirement("fleet:state:reading")
+def test_a_database_that_became_read_only_lists_what_it_holds_after_a_refusal(
+    project: Path, postgres_schema: PostgresSchema
+) -> None:
+    read_only = f"{postgres_schema.url}&options=-c%20default_transaction_read_only%3Don"
+    with open_workspace(project, state=postgres_schema.url) as workspace:
+        made = workspace.session(agent="ada").create_file("new.txt", "x\n")
+    with open_workspace(project, state=read_only) as workspace:
+        with pytest.raises(StateUnavailable, match="read-only"):
+            workspace.session(agent="ada").create_file("other.txt", "x\n")
+
+        assert [one.change_id for one in workspace.changes()] == [made.change_id]
+        assert workspace.history.verify().problem == ""
+
+
+@requirement("fleet:state:words")
+def test_the_status_of_a_history_that_a_role_may_not_use_says_so(
+    shell: Shell, project: Path, postgres_schema: PostgresSchema
+) -> None:
+    with psycopg.connect(postgres_schema.address.conninfo, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS stranger")
+        connection.execute("CREATE ROLE stranger LOGIN")
+    url = postgres_schema.url.replace("postgres@", "stranger@")
+
+    for words in (["log", "--state", url], ["state", "status", url]):
+        said = shell(*words, "--json")
+        assert json.loads(said.out)["error"]["reason"] == "state_denied", words
+        assert "--role NAME" in json.loads(said.out)["error"]["suggested_action"]
 
 
 @requirement("fleet:state:words")

@@ -2,7 +2,8 @@
 
 1. Recording a refusal waits for no database. A thread writes it a moment later, in the order in which calls were refused.
 2. What could not be written is tried again while the process lives, within a bound; then the oldest are given up.
-3. Whoever lists or checks entries in this process has them written first, so a caller finds its own refusal.
+3. Whoever lists or checks entries in this process has them written first, so a caller finds its own refusal; in a database
+   that can only be read, they are listed without it.
 4. A call that was under way after all, or has an entry already, is not recorded as refused.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from surehold.errors import SureholdError
+from surehold.errors import DiskFull, StateUnavailable, SureholdError
 from surehold.stores.base import Call, Change, Entry
 
 _MAX_WAITING = 1_000
@@ -73,6 +74,16 @@ class RefusalBuffer:
                 for one in batch:
                     if self._waiting and self._waiting[0] is one:
                         self._waiting.popleft()
+
+    def flush_for_reader(self) -> None:
+        """Write what waits, if the database takes anything: those who only read go on where it does not."""
+        try:
+            self.flush()
+        except DiskFull:
+            return
+        except StateUnavailable as error:
+            if error.reason != "state_read_only":
+                raise
 
     def close(self) -> None:
         """Write what can be written, and end the thread."""

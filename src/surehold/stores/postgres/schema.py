@@ -107,6 +107,16 @@ def find_version(database: "PostgresDatabase") -> int:
         raise
 
 
+def require_version(database: "PostgresDatabase") -> int:
+    """Return how many scripts the schema has seen; say so if there is none, or if this role may not look."""
+    shown = database.address.shown
+    if version := database.transact(read_version):
+        return version
+    if database.rows(_IS_HIDDEN, (database.address.schema,)):
+        raise denied_error(shown)
+    raise not_set_up_error(shown)
+
+
 def check_version(version: int, shown: str) -> None:
     """Refuse a schema that is missing, older or newer than ours."""
     if version > LATEST:

@@ -212,18 +212,18 @@ class PostgresStore:
         return self._writer.keep_outside(path, blob)
 
     def list_entries(self, query: LedgerQuery) -> tuple[Entry, ...]:
-        self._refusals.flush()
+        self._refusals.flush_for_reader()
         return self._ledger.find(query)
 
     def tail(self, cursor: str = "") -> NewEntries:
-        self._refusals.flush()
+        self._refusals.flush_for_reader()
         return self._ledger.find_new(cursor)
 
     def list_writers(self, key: str, *, after_seq: int = 0) -> tuple[WriterSpan, ...]:
         return self._ledger.writers(key, after_seq)
 
     def verify(self, *, blobs: bool = True) -> LedgerCheck:
-        self._refusals.flush()
+        self._refusals.flush_for_reader()
         verdict = self._ledger.verify()
         if not blobs:
             return verdict

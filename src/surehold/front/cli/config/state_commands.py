@@ -158,16 +158,12 @@ def _same_directory(context: CommandContext, target: "Settings") -> bool:
 
 def _describe_database(url: str) -> "dict[str, Any]":
     from surehold.stores.postgres import schema
-    from surehold.stores.postgres.database_errors import not_set_up_error
 
     database = _open_database(url)
     try:
-        version = database.transact(schema.read_version)
-        if not version:
-            raise not_set_up_error(database.address.shown)
         return {
             "state": database.address.shown,
-            "schema": version,
+            "schema": schema.require_version(database),
             "supported_schema": schema.LATEST,
             "schema_name": database.address.schema,
             "workspaces": [asdict(one) for one in schema.list_workspaces(database)],
