@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import hashlib
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
@@ -195,6 +196,40 @@ def test_a_call_that_is_cancelled_while_a_person_is_asked_writes_nothing(root: P
     play(root, scenario, mode="default")
     assert len(asked) == 1
     assert list(root.iterdir()) == []
+
+
+@requirement("front:library:awaitable")
+@pytest.mark.parametrize("way", ["method", "answer", "namespace"])
+def test_a_call_that_is_cancelled_while_it_is_planned_writes_nothing(root: Path, way: str) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def guess(data: bytes) -> str:
+        begun.set()
+        go.wait()
+        return "cp1252"
+
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        session = workspace.session()
+        sha256 = hashlib.sha256((root / "a.txt").read_bytes()).hexdigest()
+        arguments: dict[str, Any] = {"path": "a.txt", "content": "tea\n", "expectedSha256": sha256}
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "method": lambda: session.write_file("a.txt", "tea\n", expected_sha256=sha256),
+            "answer": lambda: session.answer("write_file", arguments),
+            "namespace": lambda: session.multi_edit.multi_edit_text_file(str(root / "a.txt"), [("x = ", "y = ")]),
+        }
+        task = asyncio.ensure_future(calls[way]())
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        assert cancelled.value.__notes__ == ["The call was cancelled. Nothing was written."]
+        assert await workspace.changes() == []
+
+    (root / "a.txt").write_bytes(b"x = \xe9\n")
+    play(root, scenario, detector=guess)
+    assert (root / "a.txt").read_bytes() == b"x = \xe9\n"
 
 
 @requirement("front:library:awaitable")

@@ -76,11 +76,14 @@ def _tell_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) ->
 
 
 def _describe_outcome(future: asyncio.Future[Any]) -> str:
-    if isinstance(error := future.exception(), Cancelled):
+    error = future.exception()
+    result = None if error else future.result()
+    error = error or getattr(result, "error", None)  # an answer may be a refusal
+    if isinstance(error, Cancelled):
         return _NOT_DONE
     if error is not None:
         return f"The call failed by itself: {error}"
-    change_id = getattr(future.result(), "change_id", "")
+    change_id = getattr(result, "change_id", "")
     if change_id:
         return f"The call could not be taken back any more: its change is {change_id}."
     return "The call went on to its end."

@@ -6,6 +6,7 @@ from typing import Any
 
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.library.arguments import require_text
+from surehold.library.call_threads import with_cancellation
 from surehold.library.families import tool_named
 from surehold.library.python_words import speak_python
 from surehold.library.tool_methods import CANCELLED, ToolMethods
@@ -57,5 +58,8 @@ class AgentSession(ToolMethods, Session):
 
     def answer(self, name: str, arguments: Mapping[str, Any], *, budget: AnswerBudget | None = None) -> Answer:
         """Call a tool by its name with plain data, as a model does; a refusal is an answer too."""
-        context = CallContext(session=self, budget=budget or AnswerBudget(), cancelled=CANCELLED.get())
-        return tool_named(name).call(context, arguments)
+        tool = tool_named(name)
+        cancelled = CANCELLED.get()
+        session = with_cancellation(self, tool, cancelled)
+        context = CallContext(session=session, budget=budget or AnswerBudget(), cancelled=cancelled)
+        return tool.call(context, arguments)

@@ -12,6 +12,7 @@ from os import PathLike, fsdecode
 from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 from surehold.errors import InvalidArgument
+from surehold.library.call_threads import with_cancellation
 from surehold.library.families import FAMILIES, NAMESPACES, tools_of
 from surehold.library.python_words import speak_python
 from surehold.tools.call import AnswerBudget, CallContext, Json
@@ -133,7 +134,7 @@ def _make_method(tool: "AnyTool", name: str) -> Callable[..., Any]:
         session: Session = self.session if isinstance(self, ToolNamespace) else self
         with speak_python():
             params, _ = parse_arguments(tool.name, tool.params, arguments_from_python(tool.params, given))
-            session = session.with_idempotency_key(key)
+            session = with_cancellation(session.with_idempotency_key(key), tool, CANCELLED.get())
             return tool(CallContext(session=session, budget=_UNLIMITED_BUDGET, cancelled=CANCELLED.get()), params)
 
     method.__name__ = name
