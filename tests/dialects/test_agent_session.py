@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spec.marks import requirement
-from surehold import Limits, Settings, StringEdit, open_workspace, tools_for
+from surehold import DeleteLine, Limits, ReplaceLine, Settings, StringEdit, open_workspace, tools_for
 from surehold.errors import InvalidArgument, StaleFile
 from surehold.library.async_session import AsyncSession
 from surehold.library.families import FAMILIES, NAMESPACES, list_tools, tool_named, tools_of
@@ -322,6 +322,26 @@ def test_what_the_schema_of_a_tool_takes_its_method_takes_too(session: AgentSess
 
     assert edited.change_id
     assert session.read_file("a.txt").content == "1\n2\n3\n"
+
+
+@requirement("front:library:tools")
+def test_the_tool_edit_can_be_called_by_its_name_too(session: AgentSession) -> None:
+    session.create_file("a.txt", "one\ntwo\nthree\n")
+    rows = (session.read_file("a.txt", hashes=True).content or "").splitlines()
+    one, two, three = (row.partition("|")[0] for row in rows)
+    plain: Any = [{"op": "replace_line", "hash": one, "content": "1"}]
+    typed = session.edit("a.txt", [ReplaceLine(hash=two, content="2"), DeleteLine(hash=three)], reason="shorter")
+    named = session.edit("a.txt", operations=plain, safety_check="warn", idempotency_key="once")
+    again = session.edit("a.txt", operations=plain, safety_check="warn", idempotency_key="once")
+    quoted = session.edit("a.txt", ("1", "uno"), ("2", "dos"))
+
+    assert (typed.operations_applied, typed.lines_after) == (2, 2)
+    assert named.change_id == again.change_id
+    assert typed.change_id not in ("", named.change_id)
+    assert session.read_file("a.txt").sha256 == quoted.sha256
+    assert session.read_file("a.txt").content == "uno\ndos\n"
+    with pytest.raises(InvalidArgument, match="either quoted texts or operations"):
+        session.edit("a.txt", ("uno", "1"), operations=plain)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 
 @requirement("front:library:wrong_values")
