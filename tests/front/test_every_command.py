@@ -93,7 +93,7 @@ def test_a_diff_in_a_pipe_is_applied_by_patch(shell: Shell) -> None:
 def test_gc_removes_what_is_old_says_so_and_records_it(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shell.write("a.txt", "one\n")
     with monkeypatch.context() as patch:
-        patch.setattr("surehold.app.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
+        patch.setattr("surehold.stores.ledger_entries.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
         with open_workspace(shell.root) as workspace:
             old = workspace.session().edit("a.txt", ("one", "two")).change_id
     new = shell.edit("a.txt", "two", "three")
@@ -114,7 +114,7 @@ def test_gc_removes_what_is_old_says_so_and_records_it(shell: Shell, monkeypatch
 def test_archived_changes_are_shown_as_before(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shell.write("a.txt", "one\n")
     with monkeypatch.context() as patch:
-        patch.setattr("surehold.app.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
+        patch.setattr("surehold.stores.ledger_entries.utc_now", lambda: datetime.now(UTC) - timedelta(days=40))
         with open_workspace(shell.root) as workspace:
             old = workspace.session().edit("a.txt", ("one", "two")).change_id
     (state,) = (place.parent for place in shell.state_home.rglob("state.db"))

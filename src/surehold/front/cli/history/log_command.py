@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _FOLLOW_SECONDS = 0.3
 _LOG_COLUMNS = (
-    TableColumn(title="when", rank=1),
+    TableColumn(title="when", rank=2),
     TableColumn(title="change"),
-    TableColumn(title="who", least=6, rank=2),
+    TableColumn(title="who", least=6, rank=3),
     TableColumn(title="what", rank=5),
     TableColumn(title="path", least=14, keep="end"),
-    TableColumn(title="result", least=8, rank=3),
+    TableColumn(title="result", least=8, rank=1),
     TableColumn(title="reason", least=16, rank=4),
 )
 
