@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -62,6 +64,33 @@ def test_a_client_that_leaves_while_it_is_asked_keeps_nothing_open(site: Site) -
     assert client.close() == 0
     assert site.log("new.txt") == [("create", False)]
     assert list(site.root.iterdir()) == []
+
+
+@requirement("approval:ledger:killed")
+@pytest.mark.parametrize("way", ["another server", "recover"])
+def test_what_a_killed_server_had_asked_is_in_the_ledger_with_its_diff(site: Site, way: str) -> None:
+    client = site.start("--mode", "default", capabilities=FORMS)
+    client.start_call("create_file", NEW)
+    asked(client)
+    client.process.kill()
+    client.wait()
+    if way == "recover":
+        where = ["--root", str(site.root), "--state-dir", str(site.state)]
+        command = [sys.executable, "-m", "surehold", "recover", *where]
+        said = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(2)]
+        assert said == [
+            "Recorded as refused: 1 change that a server asked about before it was killed.\n",
+            "There was nothing to recover.\n",
+        ]
+    else:
+        with site.start("--mode", "default") as other:
+            other.call("list_directory", {"path": "."})
+
+    assert site.log("new.txt") == [("create", False)]
+    with site.open() as workspace:
+        (entry,) = workspace.history.log(LedgerQuery(path="new.txt"))
+    assert "The server ended before the change was approved." in entry.message
+    assert entry.change.diff.endswith("+new\n")
 
 
 @pytest.mark.parametrize(

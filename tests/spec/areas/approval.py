@@ -32,6 +32,7 @@ APPROVAL = (
             "approval:callback:answer": "A callback answers with `True`, `False` or an `Approval`; nothing else allows a change.",
             "approval:ledger:rule": "The ledger says of every change whether a person was asked, by which rule, where, who and when they answered, and with which note.",
             "approval:ledger:proposal": "When the person changed the content, the agent's own proposal is kept beside it.",
+            "approval:ledger:killed": "What a killed server had asked is in the ledger as refused, with its diff, once another server starts or `recover` is run.",
             "approval:ledger:unanswered": "A question that is answered between two calls and never is leaves an entry with its diff, when its time is over or the server ends.",
             "approval:ledger:refused": "Refused and withdrawn changes keep their diff and both versions.",
             "approval:gate:carried": "After an approval, lines of earlier versions that are still the same count as seen, as without one.",

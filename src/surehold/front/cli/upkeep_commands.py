@@ -85,15 +85,24 @@ def _print_broken(context: CommandContext, verdict: "LedgerCheck") -> None:
 
 @command("recover", "Finish or roll back every change that a dead process left open.", example="surehold recover")
 def recover_command(context: CommandContext, _: argparse.Namespace) -> int:
+    from surehold.front.shared.approval_queue import ApprovalQueue
+
     settled: tuple[SettledIntent, ...] = ()
+    questions = 0
     if context.has_history():
         with context.open_workspace(recover=False, remake=True) as workspace:
             settled = workspace.recover()
-    if context.json or not settled:
-        context.print_outcome("There was nothing to recover.", settled=[asdict(one) for one in settled])
+            queue = ApprovalQueue(board=workspace.questions, note_unanswered=workspace.record_unanswered)
+            questions = queue.parked.end_left()
+    if context.json or not (settled or questions):
+        found = [asdict(one) for one in settled]
+        context.print_outcome("There was nothing to recover.", settled=found, questions=questions)
     else:
         for one in settled:
             _print_settled(context, one)
+        if questions:
+            what = "1 change" if questions == 1 else f"{questions} changes"
+            context.out.print_line(f"Recorded as refused: {what} that a server asked about before it was killed.")
     return 1 if any(one.direction in {"conflict", "failed"} for one in settled) else 0
 
 

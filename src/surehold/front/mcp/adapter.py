@@ -7,6 +7,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,8 @@ class Adapter:
             board=workspace.questions,
             outlives_us=process is None,
         )
+        with suppress(SureholdError):  # the next question tries it again
+            self.approvals.parked.end_left()
         self._router = ApprovalRouter(self.approvals, has_page=has_page)
         self.command_post = CommandDesk(self._router, workspace.runs_dir, has_page=has_page)
         files = FileResources(workspace)

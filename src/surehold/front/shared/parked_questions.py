@@ -79,14 +79,16 @@ class ParkedQuestions:
             return None
         return PendingApproval(request=found.request, id=found.id, tool=found.facts.tool, handle=found.facts.handle)
 
-    def end_left(self) -> None:
-        """Tell the ledger of the questions on the board that no call waits for any more."""
+    def end_left(self) -> int:
+        """Tell the ledger of the questions on the board that no call waits for any more; return how many there were."""
         if self._board is None:
-            return
-        for one in self._board.take_left():
+            return 0
+        left_over = self._board.take_left()
+        for one in left_over:
             overdue = f"No answer came within {self._seconds:g} seconds."
             left = _ENDED_TOO_EARLY if one.is_answered else _SERVER_ENDED
             self._end_posted([one], overdue if one.facts.tool else left)
+        return len(left_over)
 
     def close(self) -> None:
         """End what this process keeps, and what it posted, unless others go on with that."""
