@@ -569,7 +569,7 @@ def test_a_commit_names_only_changes_that_head_does_not_have_and_asks_who_one_is
     monkeypatch.setenv("EMAIL", "")
     git("config", "user.useConfigOnly", "true")
     refused = shell.json("commit", "--session", "session-claude-code", code=1)["error"]
-    assert (refused["reason"], refused["message"]) == ("no_git_identity", "git does not know who you are.")
+    assert (refused["reason"], refused["message"]) == ("no_git_identity", "Git does not know who you are.")
     assert "git config user.email" in refused["suggested_action"]
 
     git("config", "user.name", "Ada")

@@ -149,7 +149,7 @@ def _split_rows(rows: bytes) -> Iterator[tuple[str, tuple[str, str], str]]:
 def _git_failed_error(word: str, said: str) -> InvalidArgument:
     if any(sign in said for sign in _NO_IDENTITY_SIGNS):
         action = "Tell it: git config user.name NAME; git config user.email ADDRESS"
-        return InvalidArgument("git does not know who you are.", reason="no_git_identity", action=action)
+        return InvalidArgument("Git does not know who you are.", reason="no_git_identity", action=action)
     return InvalidArgument(
         f"`git {word}` failed and said `{said[:500]}`.",
         reason="git_failed",
