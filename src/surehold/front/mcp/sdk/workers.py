@@ -28,6 +28,7 @@ _SESSION_HEADER = "mcp-session-id"
 _QUICK_SECONDS = 2.0
 _MAX_QUICK_ENDS = 5
 _PAUSE_SECONDS = 0.2
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _READ_BYTES = 1 << 16
 _SAME_EVERYWHERE = ("surehold_info", "surehold_ready", "surehold_open_intents")
 
@@ -67,46 +68,51 @@ class _WorkerWatch:
         self._workers = dict[int, tuple[int, float]]()
         """The index of each process, and when it was started."""
         self._alive, self._held = os.pipe()  # the workers read the end of it when this process is gone
-        self._is_ending, self._code = False, 0
+        self._is_ending, self._code, self._quick_ends = False, 0, 0
 
     def watch(self) -> int:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._end)
+        """Start the workers, and wait for what happens: no signal can come in between and be noticed too late."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING_SIGNALS, signal.SIGCHLD})
         for index in range(self._count):
             self._start(index)
-        quick = 0
         while self._workers:
-            pid, _ = os.wait()
+            number = signal.sigwait({*_ENDING_SIGNALS, signal.SIGCHLD})
+            if number == signal.SIGCHLD:
+                self._replace_ended()
+            else:
+                self._code = 130 if number == signal.SIGINT else 0
+                self._end(number)
+        return self._code
+
+    def _replace_ended(self) -> None:
+        while self._workers:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
             index, began = self._workers.pop(pid)
             if self._is_ending:  # one that was still starting may end in any way
                 continue
-            quick = quick + 1 if time.monotonic() - began < _QUICK_SECONDS else 0
-            if quick >= _MAX_QUICK_ENDS:
-                self._end(signal.SIGTERM, None)
+            self._quick_ends = self._quick_ends + 1 if time.monotonic() - began < _QUICK_SECONDS else 0
+            if self._quick_ends >= _MAX_QUICK_ENDS:
                 self._code = 1
+                self._end(signal.SIGTERM)
                 continue
             time.sleep(_PAUSE_SECONDS)
             self._start(index)
-        return self._code
 
-    def _end(self, number: int, _: object) -> None:
+    def _end(self, number: int) -> None:
         self._is_ending = True
-        self._code = 130 if number == signal.SIGINT else 0
-        for pid in tuple(self._workers):
+        for pid in self._workers:  # those that have ended are there until they are waited for
             os.kill(pid, number)
 
     def _start(self, index: int) -> None:
-        ours = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-        signal.pthread_sigmask(signal.SIG_BLOCK, ours)  # one that came now would miss the new process
-        try:
-            pid = os.fork()
-            if pid:
-                self._workers[pid] = (index, time.monotonic())
-                return
-            for number in ours:
-                signal.signal(number, _end_at_once)
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
+        pid = os.fork()
+        if pid:
+            self._workers[pid] = (index, time.monotonic())
+            return
+        for number in _ENDING_SIGNALS:
+            signal.signal(number, _end_at_once)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_ENDING_SIGNALS, signal.SIGCHLD})
         code = 1
         try:
             os.close(self._held)
