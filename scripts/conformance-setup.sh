@@ -29,7 +29,8 @@ install_packages() {
     if ! cmp -s "$from/package-lock.json" "$into/installed.json"; then
         echo "Installing into $into (once) …" >&2
         cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$into/"
-        (cd "$into" && npm install --no-save >/dev/null)
+        # One peer brings a library that would download a browser of its own, which no task needs.
+        (cd "$into" && PUPPETEER_SKIP_DOWNLOAD=true npm install --no-save >/dev/null)
         cp "$from/package-lock.json" "$into/installed.json"
     fi
     find "$from" -name '*.mjs' -exec cp {} "$into/" \;
