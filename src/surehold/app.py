@@ -257,17 +257,13 @@ def open_store(state_dir: Path, chosen: Settings, *, root: str, importing: bool 
             address, workspace=name, root=real, host=host, idle=idle, open_blobs=opener, importing=importing
         )
     from surehold.stores.ledger_entries import utc_now
-    from surehold.stores.sqlite.schema import claim_directory
     from surehold.stores.sqlite.store import SqliteStore
 
     if not importing and (state_dir / "importing").exists():
         from surehold.stores.sqlite.importing import refuse_unfinished
 
         refuse_unfinished(state_dir)
-    store = SqliteStore(state_dir, clock=utc_now, durability=synced, idle=idle, open_blobs=opener)
-    if chosen.state_dir is not None:
-        claim_directory(state_dir, os.path.realpath(root))
-    return store
+    return SqliteStore(state_dir, clock=utc_now, durability=synced, idle=idle, open_blobs=opener)
 
 
 def _with_places(chosen: Settings, state: str, blobs: str | None) -> Settings:

@@ -8,7 +8,7 @@ import pytest
 
 from spec.marks import requirement
 from surehold import Settings, open_workspace
-from surehold.errors import AlreadyExists, NotFound, StaleFile, StateUnavailable
+from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
 from surehold.text.anchored.operations import ReplaceLine
 from surehold.text.lines import merge_ranges, sha256_hex
@@ -360,24 +360,3 @@ def test_a_file_is_unchanged_if_it_is_what_the_session_was_shown_last_or_was_nev
     write("five\n", may_be_new=True)
 
     assert bench.get("a") == b"five\n"
-
-
-@requirement("engine:state:one_workspace")
-def test_a_history_is_that_of_one_workspace_which_may_move(tmp_path: Path) -> None:
-    first, second, state = tmp_path / "first", tmp_path / "second", Settings(state_dir=tmp_path / "state")
-    first.mkdir()
-    second.mkdir()
-    with open_workspace(first, settings=state) as workspace:
-        workspace.session(agent="a").create("x.txt", "x\n")
-
-    with pytest.raises(StateUnavailable, match="belongs to another workspace") as refused:
-        open_workspace(second, settings=state)
-    assert refused.value.reason == "state_of_another_workspace"
-    assert str(first) in refused.value.message
-
-    second.rmdir()
-    first.rename(second)
-    (tmp_path / "link").symlink_to(second)
-    for root in (second, tmp_path / "link"):
-        with open_workspace(root, settings=state) as workspace:
-            assert [entry.change.path for entry in workspace.history.log()] == ["x.txt"]

@@ -159,7 +159,6 @@ _STATE = section(
     "engine contract",
     {
         "engine:state:place": "State lies below XDG_STATE_HOME, one folder per root, outside the workspace, or in the configured directory.",
-        "engine:state:one_workspace": "A state directory that was named for one workspace refuses another, unless the first is no longer where it was.",
         "engine:state:private": "The state directory has mode 0700 and explains itself in a README.",
     },
 )

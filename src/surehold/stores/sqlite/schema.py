@@ -8,7 +8,6 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,6 @@ It remembers what agents did to the files of one workspace, so that it can be sh
   blobs/       earlier versions of large files, compressed, named by the sha256 of their content
   state.lock   an empty file that lets writers wait in line
   state.sync   a few numbers that let writers share one sync of the disk
-  root         the workspace, if the directory was named by hand
 
 Look at it with `surehold log`, take a change back with `surehold undo`, check it with `surehold verify`, and make it
 smaller with `surehold gc --keep 30d`. Please do not edit it by hand. When the workspace is gone for good, or its
@@ -84,23 +82,6 @@ def migrate(connection: sqlite3.Connection, database: Path) -> None:
         _run_script(connection, MIGRATIONS[number], number + 1)
     if not readme.exists():
         _write_text(readme, _README)
-
-
-def claim_directory(state_dir: Path, root: str) -> None:
-    """Note whose history a directory has; refuse that of another workspace, unless that one is no longer where it was."""
-    note = state_dir / "root"
-    known = os.fsdecode(note.read_bytes()) if note.exists() else ""
-    if known == root:
-        return
-    if known and os.path.isdir(known) and not os.path.samefile(known, root):  # noqa: PTH112, PTH121 - a name need not be text
-        raise StateUnavailable(
-            f"The history in `{state_dir}` belongs to another workspace: {known}.",
-            path=str(state_dir),
-            reason="state_of_another_workspace",
-            action=spell("Nothing was written. Name another directory with {}.", STATE_DIR),
-        )
-    with suppress(OSError):  # a history that can only be read is not claimed
-        note.write_bytes(os.fsencode(root))
 
 
 def _run_script(connection: sqlite3.Connection, script: str, number: int) -> None:
