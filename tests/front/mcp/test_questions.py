@@ -79,7 +79,7 @@ def test_what_a_killed_server_had_asked_is_in_the_ledger_with_its_diff(site: Sit
         command = [sys.executable, "-m", "surehold", "recover", *where]
         said = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(2)]
         assert said == [
-            "Recorded as refused: 1 change that a server asked about before it was killed.\n",
+            "Recorded as refused: 1 change whose question no server waits for any more.\n",
             "There was nothing to recover.\n",
         ]
     else:

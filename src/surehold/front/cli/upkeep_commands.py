@@ -102,7 +102,7 @@ def recover_command(context: CommandContext, _: argparse.Namespace) -> int:
             _print_settled(context, one)
         if questions:
             what = "1 change" if questions == 1 else f"{questions} changes"
-            context.out.print_line(f"Recorded as refused: {what} that a server asked about before it was killed.")
+            context.out.print_line(f"Recorded as refused: {what} whose question no server waits for any more.")
     return 1 if any(one.direction in {"conflict", "failed"} for one in settled) else 0
 
 
