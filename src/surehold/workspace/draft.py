@@ -235,6 +235,7 @@ def make_receipt(
             change=one.change,
             warnings=one.warnings,
             mode=one.place.proposal.mode,
+            displaced=one.displaced,
         )
         for one in drafts
     )

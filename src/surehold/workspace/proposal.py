@@ -8,7 +8,7 @@ from surehold.errors import AlreadyExists, Cancelled, InvalidArgument, NotFound,
 from surehold.stores.base import Call, Change, Entry, Operation
 from surehold.text.lines import LineRanges
 from surehold.text.plan import Check, Delete, Edit, EditPlan
-from surehold.text.snapshot import Snapshot, Version
+from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
 
@@ -267,6 +267,8 @@ class FileReceipt:
     """Permission bits that the change sets; None when it leaves them alone."""
     left_out: bool = False
     """The person who was asked allowed the rest of the change, and not this."""
+    displaced: Snapshot = ABSENT
+    """The file that a move overwrites."""
 
     @property
     def summary(self) -> str:

@@ -47,7 +47,8 @@ _PLAIN_OPTIONS = (
 
 def options_for(request: PermissionRequest, seen: ChangePreview) -> tuple[ApprovalOption, ...]:
     """Return what can be chosen; a protected path whose diff the editor does not show cannot be allowed."""
-    unseen = sum(row.kind in {"added", "removed"} for row in ChangeText(seen.hidden).rows)
+    hidden = ChangeText(seen.hidden, is_protected=request.is_protected)
+    unseen = sum(row.kind in {"added", "removed", "moved"} for row in hidden.rows)
     if request.command:
         text = ChangeText((), request.command)
         unseen = text.count_unseen(text.view(_COMMAND_CHARS))
@@ -60,7 +61,7 @@ def options_for(request: PermissionRequest, seen: ChangePreview) -> tuple[Approv
 
 def pending_call(event: ToolEvent, request: PermissionRequest, seen: ChangePreview, *, root: str) -> Json:
     """Return the call that waits, with the difference it would make."""
-    whole = ChangeText(request.files, request.command)
+    whole = ChangeText.of_request(request)
     listed = [row.text for row in whole.view(_COMMAND_CHARS).rows] if request.command else ()
     rows = (request.why, f"{whole.totals}.", *map(_describe_outcome, request.files), *listed, *seen.notes)
     text = "\n".join(row for row in rows if row)
@@ -74,7 +75,8 @@ def _describe_outcome(one: FileReceipt) -> str:
     """Say what happens to a file, where its diff does not."""
     path, plan = escape_text(one.path), one.plan
     if one.change.to_path:
-        return f"{path} becomes {escape_text(one.change.to_path)}."
+        over = ", which is overwritten" if one.change.displaced else ""
+        return f"{path} becomes {escape_text(one.change.to_path)}{over}."
     if not plan.before.exists:
         return f"{path} is new."
     return "" if plan.after.exists else f"{path} is deleted."
@@ -127,7 +129,7 @@ class ClientChannel:
         """Ask the person, and wait for the answer as long as it takes."""
         from acp.schema import PermissionOption, ToolCallUpdate
 
-        seen = preview_changes(request.files, root=root)
+        seen = preview_changes(request.files, root=root, shows_moved=request.is_protected)
         offered = options_for(request, seen)
         options = [PermissionOption(option_id=kind, name=name, kind=kind) for kind, name, _ in offered]
         try:

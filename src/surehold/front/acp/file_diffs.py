@@ -1,7 +1,8 @@
 """Previews what a change does to files, as diffs that an editor can show.
 
 1. A new file and a small one are shown whole; a large one as its hunks, so that a message stays as small as the edit.
-2. A deleted file becomes a diff to nothing. A file that only moved has no diff.
+2. A deleted file becomes a diff to nothing. A file that only moved has no diff, unless it overwrites another one, or a
+   person is asked about a protected path: then what was there and all that will be there are shown.
 3. What cannot be shown (bytes that are not text, or too much) is described in words, never left out silently.
 """
 
@@ -31,16 +32,19 @@ class ChangePreview:
     """Files whose content changes and is not in the diffs."""
 
 
-def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview:
+def preview_changes(files: Iterable[FileReceipt], *, root: str, shows_moved: bool = False) -> ChangePreview:
     diffs, notes, hidden, room, left = list[FileDiff](), list[str](), list[FileReceipt](), _MAX_TOTAL_CHARS, 0
     for one in files:
         if not one.changed:
             continue
         name = one.change.to_path or one.path
         path = name if name.startswith("/") else f"{root.rstrip('/')}/{name}"
-        pieces = _file_diffs(path, one.plan)
+        plan = one.plan
+        if one.change.to_path and (shows_moved or one.displaced.exists):
+            plan = EditPlan(before=one.displaced, after=one.plan.after)
+        pieces = _file_diffs(path, plan)
         size = sum(len(piece.new) + len(piece.old or "") for piece in pieces)
-        if one.plan.changes_bytes and (size > min(_MAX_FILE_CHARS, room) or not _is_text(one.plan)):
+        if plan.changes_bytes and (size > min(_MAX_FILE_CHARS, room) or not _is_text(plan)):
             hidden.append(one)
         if size <= min(_MAX_FILE_CHARS, room):
             diffs += pieces
@@ -49,8 +53,8 @@ def preview_changes(files: Iterable[FileReceipt], *, root: str) -> ChangePreview
             left += 1
         else:
             notes.append(f"The diff of {escape_text(one.path)} is too large to be shown here.")
-        if not _is_text(one.plan):
-            before, after = one.plan.before.size, one.plan.after.size
+        if not _is_text(plan):
+            before, after = plan.before.size, plan.after.size
             notes.append(f"{escape_text(one.path)} is binary ({before:,} → {after:,} bytes).")
     if left:
         notes.append(f"The diffs of {left:,} more {'file' if left == 1 else 'files'} are too large to be shown here.")

@@ -210,7 +210,7 @@ class ApprovalForm:
 
     @classmethod
     def for_request(cls, request: PermissionRequest) -> "ApprovalForm":
-        text = ChangeText(request.files, request.command)
+        text = ChangeText.of_request(request)
         head = _head_text(request, text)
         return cls(request=request, head=head, text=text, view=text.view(_MAX_MESSAGE_CHARS - _NOTE_CHARS - len(head)))
 

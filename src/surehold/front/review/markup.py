@@ -209,6 +209,8 @@ def changed_texts(question: PendingApproval) -> list[ChangedText]:
     files = question.request.files
     if question.view.hidden or len({one.path for one in files}) < len(files) or len(files) > _MAX_FILES:
         return []
+    if any(one.displaced.exists or (one.change.to_path and question.request.is_protected) for one in files):
+        return []  # of these more is shown than a difference
     found = [
         ChangedText(key=one.path, before=one.plan.before, after=one.plan.after, diff=one.change.diff) for one in files
     ]

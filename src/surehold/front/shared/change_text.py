@@ -4,6 +4,8 @@
 2. A view shows every row if all of them fit. Else long rows lose their middle, and the last rows are left out; a row that
    is not shown whole counts as unseen.
 3. The pages together show every row whole. Bytes that are not text are shown as hexadecimal rows.
+4. A file that a move overwrites is shown as removed. Where a protected path is among the files, what moves is shown whole:
+   the person may not have been asked when it was written.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -13,7 +15,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from surehold.text.diff_rows import RowKind, classify_rows
 from surehold.text.escape import escape_text
-from surehold.text.plan import diff_of_plan
+from surehold.text.plan import EditPlan, diff_of_plan
+from surehold.text.snapshot import ABSENT
+from surehold.workspace.access.permission import PermissionRequest
 from surehold.workspace.proposal import FileReceipt
 
 if TYPE_CHECKING:
@@ -22,14 +26,14 @@ if TYPE_CHECKING:
 PAGE_CHARS = 200_000
 _CUT_ROW_CHARS = 400
 _HEX_ROW_BYTES = 32
-_DECISIVE_KINDS = frozenset({"file", "warning", "added", "removed"})
+_DECISIVE_KINDS = frozenset({"file", "warning", "added", "removed", "moved"})
 """The kinds of rows that say what happens; the others are what stays, and headings."""
 
 
 class TextRow(NamedTuple):
     """One row for the person who is asked, escaped, without its line break."""
 
-    kind: RowKind | Literal["file", "warning"]
+    kind: RowKind | Literal["file", "warning", "moved"]
     text: str
 
 
@@ -45,8 +49,14 @@ class TextView:
 class ChangeText:
     """A change of one or several files, or what a command does, as rows. Worked out when it is first looked at, and once."""
 
-    def __init__(self, files: Sequence[FileReceipt], command: "CommandQuestion | None" = None) -> None:
-        self._files, self._command = tuple(files), command
+    def __init__(
+        self, files: Sequence[FileReceipt], command: "CommandQuestion | None" = None, *, is_protected: bool = False
+    ) -> None:
+        self._files, self._command, self._is_protected = tuple(files), command, is_protected
+
+    @classmethod
+    def of_request(cls, request: PermissionRequest) -> "ChangeText":
+        return cls(request.files, request.command, is_protected=request.is_protected)
 
     @cached_property
     def rows(self) -> tuple[TextRow, ...]:
@@ -56,6 +66,8 @@ class ChangeText:
         found += (TextRow("warning", escape_text(text)) for one in self._files for text in one.warnings)
         for one in self._files:
             found += _diff_rows(one)
+            if one.change.to_path:
+                found += _move_rows(one, is_protected=self._is_protected)
         return tuple(found)
 
     @cached_property
@@ -65,7 +77,8 @@ class ChangeText:
             return self._command.totals
         kinds = [row.kind for row in self.rows]
         count = len(self._files)
-        before, after = (sum(getattr(one.plan, side).size for one in self._files) for side in ("before", "after"))
+        before = sum(one.plan.before.size + one.displaced.size for one in self._files)
+        after = sum(one.plan.after.size for one in self._files)
         lines = f"+{kinds.count('added'):,} −{kinds.count('removed'):,} lines"
         return f"{count:,} {'file' if count == 1 else 'files'}, {lines}, {before:,} → {after:,} bytes"
 
@@ -150,6 +163,20 @@ def _diff_rows(one: FileReceipt) -> Iterator[TextRow]:
     for kind, row in found:
         yield TextRow(kind, escape_text(row.removesuffix("\r") if hide_cr else row, keep="\t"))
     if plan.changes_bytes and plan.after.exists and not (plan.before.is_text and plan.after.is_text):
-        data = plan.after.data
-        for start in range(0, len(data), _HEX_ROW_BYTES):
-            yield TextRow("added", f"+{start:08x}  {data[start : start + _HEX_ROW_BYTES].hex(' ', 4)}")
+        yield from (TextRow("added", f"+{row}") for row in _hex_rows(plan.after.data))
+
+
+def _move_rows(one: FileReceipt, *, is_protected: bool) -> Iterator[TextRow]:
+    gone, after, name = one.displaced, one.plan.after, one.change.to_path
+    if gone.exists:
+        diff = diff_of_plan(EditPlan(before=gone, after=ABSENT), from_name=name, to_name=name, limit=None).text
+        yield from (TextRow(kind, escape_text(row, keep="\t")) for kind, row in classify_rows(diff))
+    if is_protected:
+        yield TextRow("header", f"All of {escape_text(name)}:")
+        rows = after.text.removesuffix("\n").split("\n") if after.is_text and after.size else _hex_rows(after.data)
+        yield from (TextRow("moved", " " + escape_text(row, keep="\t")) for row in rows)
+
+
+def _hex_rows(data: bytes) -> Iterator[str]:
+    for start in range(0, len(data), _HEX_ROW_BYTES):
+        yield f"{start:08x}  {data[start : start + _HEX_ROW_BYTES].hex(' ', 4)}"

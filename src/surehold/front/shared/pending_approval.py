@@ -82,7 +82,7 @@ class PendingApproval:
 
     @cached_property
     def text(self) -> ChangeText:
-        return ChangeText(self.request.files, self.request.command)
+        return ChangeText.of_request(self.request)
 
     @cached_property
     def view(self) -> TextView:

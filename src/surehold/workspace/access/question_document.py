@@ -69,6 +69,7 @@ def _pack_file(one: FileReceipt, parts: list[bytes]) -> Json:
         "mode": one.mode,
         "before": _pack_side(plan.before, ABSENT, parts),
         "after": _pack_side(plan.after, plan.before, parts),
+        "displaced": _pack_side(one.displaced, ABSENT, parts),
         "spans": [(span.start, span.end, len(span.new)) for span in plan.spans],
     }
 
@@ -86,6 +87,7 @@ def _pack_side(side: Snapshot, base: Snapshot, parts: list[bytes]) -> Json | Non
 def _unpack_file(said: Json, parts: _Parts) -> FileReceipt:
     before = _unpack_side(said["before"], b"", parts)
     after = _unpack_side(said["after"], before.data, parts)
+    displaced = _unpack_side(said.get("displaced"), b"", parts)
     plan = EditPlan(before=before, after=after, spans=tuple(_spans_of(said["spans"], after.data)))
     return FileReceipt(
         path=said["path"],
@@ -93,6 +95,7 @@ def _unpack_file(said: Json, parts: _Parts) -> FileReceipt:
         change=change_from_json(said["change"]),
         warnings=tuple(said["warnings"]),
         mode=said["mode"],
+        displaced=displaced,
     )
 
 
