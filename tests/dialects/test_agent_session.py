@@ -345,11 +345,15 @@ def test_the_tool_edit_can_be_called_by_its_name_too(session: AgentSession) -> N
 
 
 @requirement("front:library:wrong_values")
-@pytest.mark.parametrize("wrong", ["gamma", [("one",)], [5], {"oldText": "a"}, None])
+@pytest.mark.parametrize(
+    "wrong", ["gamma", ["ne"], ("ne",), [("one",)], [("one", "two", "three")], [5], {"oldText": "a"}, None]
+)
 def test_edits_of_another_kind_are_refused_in_words(session: AgentSession, wrong: Any) -> None:
     sha256 = session.create("a.txt", "one\n").sha256
     with pytest.raises(InvalidArgument, match="`edits` is not a list of what this method takes"):
         session.edit_file("a.txt", wrong, expected_sha256=sha256)
+    with pytest.raises(InvalidArgument, match="`edits` is not a list of what this method takes"):
+        session.multi_edit.multi_edit_text_file(f"{session.workspace.roots[0]}/a.txt", wrong)
     with pytest.raises(InvalidArgument):
         session.edit("a.txt", wrong)
     assert session.read_file("a.txt").content == "one\n"

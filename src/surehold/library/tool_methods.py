@@ -185,11 +185,17 @@ def _convert_items(name: str, given: Any, convert: Callable[[Any], Json]) -> lis
     """Return the items as plain data; those that are plain data already, as a model sends them, stay as they are."""
     items: Any = None if isinstance(given, str | bytes | Mapping) else given
     try:
-        return [one if isinstance(one, Mapping) else convert(one) for one in items]
+        return [one if isinstance(one, Mapping) else _convert_item(one, convert) for one in items]
     except (TypeError, ValueError, LookupError, AttributeError):
         message = f"`{name}` is not a list of what this method takes."
         action = "Send pairs or values as its signature says, or dictionaries as the schema of the tool does."
         raise InvalidArgument(message, reason="bad_items", action=action) from None
+
+
+def _convert_item(given: Any, convert: Callable[[Any], Json]) -> Json:
+    if isinstance(given, str | bytes):  # its characters would be taken for the parts of a pair
+        raise TypeError
+    return convert(given)
 
 
 def _converter_of(annotation: Any) -> Callable[[Any], Json] | None:

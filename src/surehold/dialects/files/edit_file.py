@@ -42,8 +42,10 @@ class TextEdit(CamelPart):
 
     @staticmethod
     def from_python(edit: StringEdit | tuple[str, str]) -> Json:
-        one = edit if isinstance(edit, StringEdit) else StringEdit(old=edit[0], new=edit[1])
-        facts = asdict(one)
+        if not isinstance(edit, StringEdit):
+            old, new = edit
+            edit = StringEdit(old=old, new=new)
+        facts = asdict(edit)
         return {"oldText": facts.pop("old"), "newText": facts.pop("new"), **facts}
 
     def to_string_edit(self) -> StringEdit:

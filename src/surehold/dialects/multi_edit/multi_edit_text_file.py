@@ -26,7 +26,8 @@ class EditOp(NestedParams):
 
     @staticmethod
     def from_python(edit: tuple[str, str]) -> Json:
-        return {"old_string": edit[0], "new_string": edit[1]}
+        old, new = edit
+        return {"old_string": old, "new_string": new}
 
 
 class MultiEditParams(TextChangeParams):
