@@ -12,9 +12,11 @@ from front.review.browser import WAIT_MILLISECONDS, needs_browser
 from front.review.test_page import cookie_of, sign_in
 from spec.marks import requirement
 from surehold.app import Settings, open_workspace
+from surehold.errors import SureholdError
 from surehold.front.review.diff_markup import PageRoom, find_difference, number_rows, render_diff
 from surehold.front.review.markup import render_sentence
 from surehold.library.session import AgentSession
+from surehold.library.workspace import AgentWorkspace
 
 pytestmark = needs_browser
 DATES = "def parse(text):\n    return text\n\n\ndef show(day):\n    return str(day)\n"
@@ -159,9 +161,49 @@ def test_lists_say_why_how_much_and_what_came_from_outside(
         outside, edited = page.locator("#change-rows tr").first, page.locator("#change-rows tr").nth(-2)
         expect(outside.locator("td").nth(1)).to_have_text("outside")
         expect(outside.locator(".counts")).to_have_text("+1 −0")
+        expect(outside.get_by_role("button")).to_have_text("Undo")
         expect(edited.locator(".reason")).to_have_text("blanks & tabs")
         expect(edited.locator(".counts")).to_have_text("+1 −1")
     expect(page).to_have_title("root: src/dates.py · Surehold")
+    page.locator("#change-rows tr").first.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+    assert b"# by hand" not in site.get("src/dates.py")
+
+
+@requirement("history:page:change")
+def test_a_refused_call_is_not_shown_as_if_it_had_done_something(
+    agent: AgentSession, server: HttpServer, page: Page
+) -> None:
+    found = agent.read_file("notes.md")
+    for old, sha256 in (("nowhere", found.sha256), ("# Notes", "0" * 64)):
+        with pytest.raises(SureholdError):
+            agent.edit_file("notes.md", [(old, "# News")], expected_sha256=sha256)
+    sign_in(page, server)
+    page.locator("#change-rows a", has_text="notes.md").nth(1).click()
+    expect(page.locator("main")).to_contain_text("the call was refused before it was known what it would change")
+    expect(page.get_by_role("heading", name="What it")).to_have_count(0)
+    expect(page.get_by_role("link", name="Side by side")).to_have_count(0)
+
+
+@requirement("history:page:change")
+def test_directories_of_which_only_the_times_changed_are_not_listed(
+    agent: AgentSession, server: HttpServer, page: Page
+) -> None:
+    assert isinstance(agent.workspace, AgentWorkspace)
+    agent.workspace.run(["sh", "-c", "echo x > src/new.txt"])
+    sign_in(page, server)
+    link = page.locator("#change-rows a").first
+    expect(link).to_have_text("src/new.txt")
+    link.click()
+    expect(page.locator("article.file")).to_have_count(1)
+
+
+@requirement("history:page:conversation")
+def test_after_the_newest_change_there_is_nothing_to_undo(agent: AgentSession, server: HttpServer, page: Page) -> None:
+    del agent
+    open_conversation(page, server)
+    expect(page.get_by_role("button", name="Undo everything after this")).to_have_count(3)
+    expect(page.locator(".turn li").last.get_by_role("button")).to_have_count(0)
 
 
 @requirement("history:page:trash")

@@ -97,7 +97,11 @@ def render_change(page: ChangePage) -> str:
     )
     instead = f"<h2>What the agent had proposed</h2>{render_diff(page.proposed, room=room)}" if page.proposed else ""
     whole = '<p class="notice">The diff is longer than what is shown here.</p>' if page.cut else ""
-    return f"<section><h1>What it did</h1>{toggle}{whole}{files}{_render_other_files(page)}{instead}</section>"
+    if not first.ok and not any(net.diff or net.to_key for net in page.files):
+        why = "No diff is kept: the call was refused before it was known what it would change."
+        return f'<section><p class="quiet">{why}</p></section>'
+    title = "What it did" if first.ok else "What it would have done"
+    return f"<section><h1>{title}</h1>{toggle}{whole}{files}{_render_other_files(page)}{instead}</section>"
 
 
 def _render_other_files(page: ChangePage) -> str:

@@ -27,7 +27,7 @@ SHOWN_LINES = 1000
 _MAX_LISTED_PATHS = 10
 _MAX_LINE_CHARS = 1000
 _MAX_REASON_CHARS = 300
-NOT_UNDOABLE = frozenset({"external", "gc"})
+NOT_UNDOABLE = frozenset({"gc"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +142,8 @@ def render_turns(view: ConversationView) -> str:
     by_turn: dict[str, list[ChangeView]] = {turn: [] for turn in dict.fromkeys(order)}
     for one in view.changes:
         by_turn[one.entries[0].call.turn].append(one)
+    applied = [one.id for one in view.changes if one.entries[0].ok]
+    newest = applied[-1] if applied and not view.newer_changes else ""
     parts = list[str]()
     for turn, changes in by_turn.items():
         if not changes:
@@ -149,7 +151,7 @@ def render_turns(view: ConversationView) -> str:
         unmarked = "Without a turn" if any(by_turn[name] for name in by_turn if name) else "The whole session"
         title = titles.get(turn) or (f"Turn {turn}" if turn else unmarked)
         undo = _undo_form("Undo this turn", session=view.summary.session, turn=turn) if turn else ""
-        rows = "".join(_render_step(view, one) for one in changes)
+        rows = "".join(_render_step(view, one, is_newest=one.id == newest) for one in changes)
         parts.append(
             f'<article class="turn"><h2>{escape(escape_text(title))}</h2>{undo}<ol class="rows">{rows}</ol></article>'
         )
@@ -163,11 +165,13 @@ def render_turns(view: ConversationView) -> str:
     return f"<section><h1>Turns</h1>{older}{''.join(parts)}{newer}</section>" if parts else ""
 
 
-def _render_step(view: ConversationView, one: ChangeView) -> str:
+def _render_step(view: ConversationView, one: ChangeView, *, is_newest: bool) -> str:
     first = one.entries[0]
     reason = f" {escape(escape_text(first.call.reason))}" if first.call.reason else ""
     state = change_state(one)
-    after = _undo_form("Undo everything after this", session=view.summary.session, after=one.id) if first.ok else ""
+    after = ""
+    if first.ok and not is_newest:
+        after = _undo_form("Undo everything after this", session=view.summary.session, after=one.id)
     return (
         f'<li class="{state}" tabindex="-1">{render_time(first.timestamp)} {escape(operation_name(first))} '
         f'<a href="/review/change/{escape(one.id)}"><code>{escape(path_list(one))}</code></a>{reason} '
@@ -268,8 +272,13 @@ def operation_name(entry: Entry) -> str:
     return call.operation if call.tool == call.operation else f"{call.operation} ({call.tool})"
 
 
+def counted_entries(view: ChangeView) -> Sequence[Entry]:
+    """Return the entries without those of directories whose time follows from the others."""
+    return [entry for entry in view.entries if not entry.change.sets_times_only] or view.entries
+
+
 def path_list(view: ChangeView) -> str:
-    names = [escape_text(format_move(one.change.path, one.change.to_path)) for one in view.entries]
+    names = [escape_text(format_move(one.change.path, one.change.to_path)) for one in counted_entries(view)]
     rest = f" and {len(names) - _MAX_LISTED_PATHS} more" if len(names) > _MAX_LISTED_PATHS else ""
     return ", ".join(names[:_MAX_LISTED_PATHS]) + rest
 

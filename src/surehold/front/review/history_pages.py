@@ -110,7 +110,7 @@ class HistoryPages:
         history = self._workspace.history
         view = history.show(reference)
         yield change_markup.render_change_facts(view)
-        entries = [entry for entry in view.entries if file in {"", entry.change.path}]
+        entries = [entry for entry in markup.counted_entries(view) if file in {"", entry.change.path}]
         shown = entries[first_file : first_file + markup.SHOWN_FILES]
         files = [self._file_of(entry) for entry in shown]
         try:
