@@ -249,8 +249,12 @@ def test_undo_and_redo_go_back_and_forth(shell: Shell) -> None:
 
     assert shell("undo").out == "Undone: a.txt (+1 -1)\n"
     assert path.read_text() == "one\n"
-    assert f"undone by {shell.json('log')['entries'][0]['change_id'][-8:]}" in shell("log").out
+    undone = shell.json("log")["entries"][0]["change_id"]
+    assert f"undone by {undone[-8:]}" in shell("log").out
     assert shell("redo").out == "Redone: a.txt (+1 -1)\n"
+    assert shell("log").out.splitlines()[1].endswith(f"+1 -1, redoes what {undone[-8:]} undid")
+    redone = shell.json("log")["entries"][0]["change_id"]
+    assert f"Redoes   what {undone} undid\n" in shell("show", redone).out
     assert path.read_text() == "two\n"
     assert shell("undo", change[-8:]).code == 0
     assert path.read_text() == "one\n"

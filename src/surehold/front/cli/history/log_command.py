@@ -194,9 +194,12 @@ def _result_text(one: "ChangeView") -> str:
         lines = format_line_counts(shown[0].change)
     mode = f"mode {bits}" if len(one.entries) == 1 and (bits := mode_change(first)) else ""
     several = one.undoes if any(entry.change.undoes for entry in one.entries) else ()
-    undoes = f"undoes {short_id(first.call.undoes)}" if first.call.undoes else ""
+    is_redo = first.call.operation == "redo"
+    undoes = ""
+    if target := short_id(first.call.undoes):
+        undoes = f"redoes what {target} undid" if is_redo else f"undoes {target}"
     if several:
-        word = "redoes" if first.call.operation == "redo" else "undoes"
+        word = "redoes" if is_redo else "undoes"
         undoes = f"{word} {format_count(len(several), 'change')}"
     undone = f"undone by {short_id(one.undone_by)}" if one.undone_by else "partly undone" if one.partly_undone else ""
     ended = f"exit {first.call.exit_code}" if first.call.argv and first.call.exit_code > 0 else ""

@@ -94,11 +94,16 @@ def _call_facts(call: "Call") -> Iterator[tuple[str, str]]:
     if call.reason:
         yield "Why", escape_text(call.reason)
     if call.undoes:
-        yield "Undoes", escape_text(call.undoes)
+        yield "Redoes" if call.operation == "redo" else "Undoes", _undone_text(call)
     if call.argv:
         code = known_exit_code(call)
         yield "Command", escape_text(format_command(call))
         yield "Exit", "unknown: its supervisor was killed" if code is None else str(code)
+
+
+def _undone_text(call: "Call") -> str:
+    undone = escape_text(call.undoes)
+    return f"what {undone} undid" if call.operation == "redo" else undone
 
 
 def _size_text(change: "Change") -> str:
