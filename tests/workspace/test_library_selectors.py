@@ -31,6 +31,9 @@ def test_changes_are_selected_by_agent_turn_path_and_time(workspace: AgentWorksp
         return [one.id for one in workspace.changes(*paths, **words)]  # pyright: ignore[reportArgumentType]
 
     assert ids() == [third.change_id, second.change_id, first.change_id]
+    times = [datetime.fromisoformat(one.timestamp) for one in workspace.changes()]
+    assert times == sorted(times, reverse=True)
+    assert times[0].tzinfo
     assert ids(agent="ada") == [third.change_id, first.change_id]
     assert ids(session=ada.id, turn=turn.id) == [first.change_id]
     assert ids("b.txt") == [second.change_id]

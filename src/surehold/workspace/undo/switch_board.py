@@ -39,6 +39,11 @@ class ChangeView:
         return OUTSIDE_AGENT if call.operation == "external" else call.agent
 
     @property
+    def timestamp(self) -> str:
+        """When it was made: ISO 8601, in UTC."""
+        return self.entries[0].timestamp
+
+    @property
     def reason(self) -> str:
         return self.entries[0].call.reason
 
