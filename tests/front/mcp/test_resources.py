@@ -11,7 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.subscriptions import ResourceUpdated
 
-from front.mcp.client import Json, RpcFailed, StdioClient, surehold
+from front.mcp.client import Json, RpcFailed, StdioClient, Version, surehold
 from front.mcp.site import Site, sha_of
 from spec.marks import requirement
 
@@ -173,6 +173,17 @@ def test_long_lists_come_in_pages(site: Site) -> None:
     assert pages > 1
     assert len(found) == len(set(found)) == 1202
     assert refused.value.code == -32602
+
+
+@requirement("front:mcp:cursors")
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_list_that_comes_whole_has_no_page_after_a_cursor(site: Site, version: Version) -> None:
+    with site.start(version=version) as client:
+        for method in ("tools/list", "prompts/list", "resources/templates/list"):
+            assert client.request(method, {"cursor": ""}) == client.request(method)
+            with pytest.raises(RpcFailed) as refused:
+                client.request(method, {"cursor": "nonsense"})
+            assert refused.value.code == -32602
 
 
 @requirement("front:mcp:resources")

@@ -64,6 +64,7 @@ FRONT = (
             "front:mcp:subscriptions_end": "What an HTTP client subscribed to is watched no longer when its session ends, or when it has had no request open for a minute.",
             "front:mcp:selected_log": "The log is also a resource template with the selectors of the command line; others are refused.",
             "front:mcp:resources": "Workspace files and the ledger are resources, with subscriptions for outside changes.",
+            "front:mcp:cursors": "A cursor that no answer of that list gave is refused as a wrong parameter, also where the list always comes whole.",
             "front:mcp:safe_http": "HTTP binds to loopback, checks Origin and Host, and requires a token elsewhere.",
             "front:serve:mcp": "`surehold serve ROOT…` serves HTTP MCP at `/mcp` on 127.0.0.1, token-protected and origin-checked.",
             "front:cli:tool": "`surehold tool NAME --json '{…}'` runs any tool once.",

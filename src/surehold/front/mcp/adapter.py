@@ -18,7 +18,13 @@ from surehold.front.mcp.app_view import VIEW_TOOLS, VIEW_URI, AppView
 from surehold.front.mcp.approval import ApprovalRouter, CommandDesk, InputRequired
 from surehold.front.mcp.catalog import Prompt, ServerCatalog
 from surehold.front.mcp.options import ServerOptions
-from surehold.front.mcp.protocol import INVALID_PARAMS, NO_SUCH_RESOURCE, RpcError
+from surehold.front.mcp.protocol import (
+    INVALID_PARAMS,
+    NO_SUCH_RESOURCE,
+    RpcError,
+    require_first_page,
+    unknown_cursor_error,
+)
 from surehold.front.mcp.resources import (
     FileResources,
     LedgerResources,
@@ -199,7 +205,8 @@ class Adapter:
         result: Json = {"resources": ensure_utf8(rows)}
         return {**result, "nextCursor": f"{number}:{after}"} if number < len(self._providers) else result
 
-    def list_templates(self) -> Json:
+    def list_templates(self, cursor: str | None = None) -> Json:
+        require_first_page(cursor)
         rows = [row for provider in self._providers for row in provider.list_templates()]
         return {"resourceTemplates": ensure_utf8(rows)}
 
@@ -284,7 +291,7 @@ def _parse_cursor(cursor: str | None, providers: int) -> tuple[int, str]:
         return 0, ""
     number, colon, after = cursor.partition(":")
     if not (colon and number.isascii() and number.isdigit() and int(number) < providers):
-        raise RpcError(INVALID_PARAMS, "This cursor is not one of ours; begin without one.")
+        raise unknown_cursor_error()
     return int(number), after
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument
 from surehold.front.mcp.options import ALL_TOOLS, ServerOptions
-from surehold.front.mcp.protocol import INVALID_PARAMS, RpcError
+from surehold.front.mcp.protocol import INVALID_PARAMS, RpcError, require_first_page
 from surehold.text.escape import ensure_utf8
 from surehold.tools.export import build_guidance, mcp_tool
 
@@ -109,8 +109,9 @@ class ServerCatalog:
         """How the tools are used: for the handshake, and as a prompt."""
         return ensure_utf8(build_guidance(self.tools.values(), roots=self._roots, lean=self._options.lean))
 
-    def list_tools(self, *, views: bool = False) -> list[Json]:
+    def list_tools(self, cursor: str | None = None, *, views: bool = False) -> list[Json]:
         """Return every tool, always in the same order; `views`: for a client that shows the view of a change."""
+        require_first_page(cursor)
         loaded = tools_to_load(self.tools.values(), self._options.always_load)
         found = [
             ensure_utf8(tool_entry(one, lean=self._options.lean, always_load=one.name in loaded))
@@ -128,7 +129,8 @@ class ServerCatalog:
     def input_schema(self, name: str) -> Json | None:
         return self.tools[name].input_schema if name in self.tools else None
 
-    def list_prompts(self) -> Json:
+    def list_prompts(self, cursor: str | None = None) -> Json:
+        require_first_page(cursor)
         return {"prompts": ensure_utf8([one.list_entry() for one in self._prompts.values()])}
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Json:

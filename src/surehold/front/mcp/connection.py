@@ -84,7 +84,7 @@ class ClientConnection:
             "ping": lambda _: {},
             "initialize": lambda params: card.initialize_result(params["protocolVersion"]),
             "server/discover": lambda _: card.discover_result(),
-            "prompts/list": lambda _: catalog.list_prompts(),
+            "prompts/list": lambda params: catalog.list_prompts(params.get("cursor")),
             "prompts/get": lambda params: catalog.get_prompt(params["name"], params.get("arguments")),
         }
 
@@ -205,7 +205,8 @@ class ClientConnection:
 
     def _result_of(self, handling: Handling) -> Json | None:
         if handling.method == _LIST_TOOLS:
-            return {"tools": self._catalog.list_tools(views=handling.facts.shows_views)}
+            cursor = handling.params.get("cursor")
+            return {"tools": self._catalog.list_tools(cursor, views=handling.facts.shows_views)}
         if at_once := self._at_once.get(handling.method):
             return at_once(handling.params)
         if handling.method == "tools/call" and (tool := self._catalog.tools.get(handling.params["name"])):

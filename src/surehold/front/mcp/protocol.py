@@ -62,6 +62,16 @@ class RpcError(Exception):
         self.data = data
 
 
+def require_first_page(cursor: str | None) -> None:
+    """Refuse a cursor for a list that always comes whole; an empty one is none, as some clients send it."""
+    if cursor:
+        raise unknown_cursor_error()
+
+
+def unknown_cursor_error() -> RpcError:
+    return RpcError(INVALID_PARAMS, "This cursor is not one of ours; begin without one.")
+
+
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
     """How long a client may keep a result, and for whom."""

@@ -66,7 +66,7 @@ class WorkspaceRequests:
         return {
             "tools/call": lambda _, handling: self._call_tool(handling),
             "resources/list": lambda params, _: adapter.list_resources(params.get("cursor")),
-            "resources/templates/list": lambda _, __: adapter.list_templates(),
+            "resources/templates/list": lambda params, _: adapter.list_templates(params.get("cursor")),
             "resources/read": lambda params, handling: adapter.read_resource(params["uri"], self._caller(handling)),
             "resources/subscribe": lambda params, handling: self._subscribe(params["uri"], self._caller(handling)),
             "resources/unsubscribe": lambda params, _: self._unsubscribe(params["uri"]),

@@ -169,18 +169,20 @@ class _ServerBinding:
             lifespan=self._run_lifespan,
             get_tool_input_schema=adapter.catalog.input_schema,
             on_list_tools=self._answer_in_thread(
-                lambda ctx, _: {"tools": adapter.catalog.list_tools(views=_shows_views(ctx))}
+                lambda ctx, page: {"tools": adapter.catalog.list_tools(page and page.cursor, views=_shows_views(ctx))}
             ),
             on_call_tool=_plain_answer(self._call_tool),
             on_list_resources=self._answer_in_thread(lambda _, page: adapter.list_resources(page and page.cursor)),
-            on_list_resource_templates=self._answer_in_thread(lambda _, __: adapter.list_templates()),
+            on_list_resource_templates=self._answer_in_thread(
+                lambda _, page: adapter.list_templates(page and page.cursor)
+            ),
             on_read_resource=self._answer_in_thread(
                 lambda ctx, params: adapter.read_resource(params.uri, self._caller_from(ctx))
             ),
             on_subscribe_resource=self._subscribe_resource,
             on_unsubscribe_resource=self._unsubscribe_resource,
             on_subscriptions_listen=self._listen_for_updates,
-            on_list_prompts=self._answer_in_thread(lambda _, __: adapter.catalog.list_prompts()),
+            on_list_prompts=self._answer_in_thread(lambda _, page: adapter.catalog.list_prompts(page and page.cursor)),
             on_get_prompt=self._answer_in_thread(
                 lambda _, params: adapter.catalog.get_prompt(params.name, params.arguments)
             ),
