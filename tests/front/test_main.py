@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,24 @@ def test_a_refusal_that_is_not_read_is_one_all_the_same(shell: Shell, name: str)
     os.close(writer)
 
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@requirement("front:exit:refused")
+@pytest.mark.parametrize("words", ["verify", "verify --json", "tool read_file --json {}", "tool read_file --text"])
+def test_a_bad_verdict_that_is_not_read_is_one_all_the_same(shell: Shell, words: str) -> None:
+    shell.write("a.txt", "one\n")
+    shell.edit("a.txt", "one", "two")
+    (database,) = shell.state_home.glob("surehold/*/state.db")
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE blobs SET data = zeroblob(length(data))")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "surehold", *words.split()]
+    environment = shell.environment(PYTHONUNBUFFERED="1")  # as with output that is longer than a buffer
+    done = subprocess.run(command, cwd=shell.root, env=environment, stdout=writer, check=False)
+    os.close(writer)
+
+    assert done.returncode == 1
 
 
 @requirement("front:cli:json", "front:exit:refused")

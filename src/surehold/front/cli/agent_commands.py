@@ -314,10 +314,11 @@ def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 
 def _print_answer(context: CommandContext, answer: "Answer", *, as_text: bool) -> int:
-    if as_text:
-        context.out.print_line(escape_text(answer.text, keep="\n\r\t"))
-    else:
-        context.out.print_json(answer.data)
+    with context.out.print_verdict(is_good=answer.ok):
+        if as_text:
+            context.out.print_line(escape_text(answer.text, keep="\n\r\t"))
+        else:
+            context.out.print_json(answer.data)
     return 0 if answer.ok else 1
 
 

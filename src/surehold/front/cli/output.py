@@ -163,6 +163,15 @@ class Output:
         except OSError as error:
             raise OutputFailed(error.strerror or str(error)) from error
 
+    @contextmanager
+    def print_verdict(self, *, is_good: bool) -> Generator[None]:
+        """Print what a command found; a bad verdict ends with its own exit code, whether it is read or not."""
+        try:
+            yield
+        except BrokenPipeError:
+            if is_good:
+                raise
+
     def paint(self, text: str, *styles: TextStyle) -> str:
         codes = ";".join(_STYLE_CODES[style] for style in styles if style != "plain")
         return f"\x1b[{codes}m{text}\x1b[0m" if self.colour and codes and text else text

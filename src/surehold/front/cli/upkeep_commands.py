@@ -40,14 +40,15 @@ def verify_command(context: CommandContext, args: argparse.Namespace) -> int:
         return 0
     with context.open_workspace() as workspace, ProgressLine(context.err, "Checking the history"):
         verdict = workspace.history.verify()
-    if context.json:
-        context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
-    elif verdict.ok:
-        entries = format_count(verdict.entries, "entry", "entries")
-        blobs = format_count(verdict.blobs, "stored version")
-        context.out.print_labelled("Intact", f"{entries} and {blobs}.", "green")
-    else:
-        _print_broken(context, verdict)
+    with context.out.print_verdict(is_good=verdict.ok):
+        if context.json:
+            context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
+        elif verdict.ok:
+            entries = format_count(verdict.entries, "entry", "entries")
+            blobs = format_count(verdict.blobs, "stored version")
+            context.out.print_labelled("Intact", f"{entries} and {blobs}.", "green")
+        else:
+            _print_broken(context, verdict)
     return 0 if verdict.ok else 1
 
 
@@ -60,14 +61,15 @@ def _verify_bundle(context: CommandContext, name: str) -> int:
     except OSError as error:
         message = f"`{name}` cannot be read: {error.strerror}."
         raise NotFound(message, path=name, reason="no_bundle", action="Name a file that can be read.") from None
-    if context.json:
-        context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
-    elif verdict.ok:
-        entries = format_count(verdict.entries, "entry", "entries")
-        versions = format_count(verdict.versions, "stored version")
-        context.out.print_labelled("Intact", f"{entries} and {versions}.", "green")
-    else:
-        context.out.print_labelled("Broken", verdict.problem, "red")
+    with context.out.print_verdict(is_good=verdict.ok):
+        if context.json:
+            context.out.print_json({"ok": verdict.ok, **asdict(verdict)})
+        elif verdict.ok:
+            entries = format_count(verdict.entries, "entry", "entries")
+            versions = format_count(verdict.versions, "stored version")
+            context.out.print_labelled("Intact", f"{entries} and {versions}.", "green")
+        else:
+            context.out.print_labelled("Broken", verdict.problem, "red")
     return 0 if verdict.ok else 1
 
 
@@ -94,16 +96,18 @@ def recover_command(context: CommandContext, _: argparse.Namespace) -> int:
             settled = workspace.recover()
             queue = ApprovalQueue(board=workspace.questions, note_unanswered=workspace.record_unanswered)
             questions = queue.parked.end_left()
-    if context.json or not (settled or questions):
-        found = [asdict(one) for one in settled]
-        context.print_outcome("There was nothing to recover.", settled=found, questions=questions)
-    else:
-        for one in settled:
-            _print_settled(context, one)
-        if questions:
-            what = "1 change" if questions == 1 else f"{questions} changes"
-            context.out.print_line(f"Recorded as refused: {what} whose question no server waits for any more.")
-    return 1 if any(one.direction in {"conflict", "failed"} for one in settled) else 0
+    is_settled = all(one.direction not in {"conflict", "failed"} for one in settled)
+    with context.out.print_verdict(is_good=is_settled):
+        if context.json or not (settled or questions):
+            found = [asdict(one) for one in settled]
+            context.print_outcome("There was nothing to recover.", settled=found, questions=questions)
+        else:
+            for one in settled:
+                _print_settled(context, one)
+            if questions:
+                what = "1 change" if questions == 1 else f"{questions} changes"
+                context.out.print_line(f"Recorded as refused: {what} whose question no server waits for any more.")
+    return 0 if is_settled else 1
 
 
 def _print_settled(context: CommandContext, settled: "SettledIntent") -> None:
@@ -261,9 +265,11 @@ def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
             "promises": [asdict(one) for one in promises],
             "findings": [asdict(one) for one in findings],
         }
-        context.out.print_json(document)
+        with context.out.print_verdict(is_good=all_hold):
+            context.out.print_json(document)
     else:
-        _print_report(context, root, findings, promises)
+        with context.out.print_verdict(is_good=all_hold):
+            _print_report(context, root, findings, promises)
     return 0 if all_hold else 1
 
 
