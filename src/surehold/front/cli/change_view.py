@@ -60,8 +60,10 @@ def paint_rows(out: Output, rows: "Iterable[TextRow]") -> None:
     for kind, text in rows:
         if kind == "warning":
             out.print_line(f"{out.paint('Warning', 'yellow')}: {text}")
+        elif kind == "file" or kind == "moved":  # noqa: PLR1714 - this form narrows the type
+            out.print_line(text)
         else:
-            out.print_line(text if kind == "file" else out.paint(text, _ROW_STYLES.get(kind, "plain")))
+            out.print_line(out.paint(text, _ROW_STYLES.get(kind, "plain")))
 
 
 def print_receipt(context: CommandContext, receipt: "Receipt", verb: str, *, running: "Sequence[Intent]" = ()) -> None:
