@@ -75,6 +75,21 @@ def test_a_selection_is_undone_and_redone_as_one_change(workspace: AgentWorkspac
     assert sorted(path.name for path in root.iterdir()) == ["b.txt"]
 
 
+@requirement("history:library:author")
+def test_an_undo_says_who_made_it_and_why(workspace: AgentWorkspace) -> None:
+    ada = workspace.session(agent="ada")
+    first = ada.create_file("a.txt", "one\n")
+    ada.create_file("b.txt", "two\n")
+    workspace.undo(agent="ada", by="reviewer", reason="Not what was asked for")
+    workspace.redo(agent="ada", reason="It was, after all")
+    workspace.undo(first.change_id, by="reviewer")
+
+    made = [(one.agent, one.reason) for one in workspace.changes(limit=3)]
+    assert made == [("reviewer", ""), ("library", "It was, after all"), ("reviewer", "Not what was asked for")]
+    with pytest.raises(InvalidArgument, match="`reason` must be a text"):
+        workspace.undo(reason=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
 def test_wrong_selectors_are_refused_and_nothing_changes(workspace: AgentWorkspace) -> None:
     ada = workspace.session(agent="ada")
     made = ada.create_file("a.txt", "one\n")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from surehold.library.session import AgentSession
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.past.selectors import Selectors
-    from surehold.workspace.proposal import Receipt
+    from surehold.workspace.proposal import CallAuthor, Receipt
     from surehold.workspace.session import Session
     from surehold.workspace.settings import Mode
     from surehold.workspace.undo.switch_board import ChangeView
@@ -123,13 +123,16 @@ class AgentWorkspace(Workspace):
         paths: Sequence[str] = (),
         partial: bool = False,
         dry_run: bool = False,
+        by: str = "",
+        reason: str = "",
     ) -> "Receipt":
         """Undo a change, or everything that the selectors name as one change; without any, the newest change.
 
-        `agent` is the beginning of a name, as in every selector: `agent="ann"` names `anna` too.
+        `agent` is the beginning of a name, as in every selector: `agent="ann"` names `anna` too. `by` and `reason` are for
+        the history: who undoes it, and why.
         """
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
-        return self._switch("undo", change, words, partial=partial, dry_run=dry_run)
+        return self._switch("undo", change, words, _author(by, reason), partial=partial, dry_run=dry_run)
 
     def redo(
         self,
@@ -143,18 +146,25 @@ class AgentWorkspace(Workspace):
         paths: Sequence[str] = (),
         partial: bool = False,
         dry_run: bool = False,
+        by: str = "",
+        reason: str = "",
     ) -> "Receipt":
         """Redo what was undone: a change, everything that the selectors name, or what was undone last."""
         words = _selectors(paths, session=session, agent=agent, turn=turn, since=since, until=until)
-        return self._switch("redo", change, words, partial=partial, dry_run=dry_run)
+        return self._switch("redo", change, words, _author(by, reason), partial=partial, dry_run=dry_run)
 
     def _switch(
-        self, operation: Literal["undo", "redo"], change: str, words: "Selectors", *, partial: bool, dry_run: bool
+        self,
+        operation: Literal["undo", "redo"],
+        change: str,
+        words: "Selectors",
+        author: "CallAuthor",
+        *,
+        partial: bool,
+        dry_run: bool,
     ) -> "Receipt":
-        from surehold.workspace.proposal import CallAuthor
-
         require_text("change", change, example=f"workspace.{operation}(done.change_id)")
-        author, history = CallAuthor(agent="library"), self.history
+        history = self.history
         if change and words:
             action = "Name a change, or selectors such as agent= and since=."
             raise InvalidArgument("A change is named, and selectors too.", reason="change_and_selectors", action=action)
@@ -164,6 +174,14 @@ class AgentWorkspace(Workspace):
                 return many(words, author=author, partial=partial, dry_run=dry_run)
             one = history.undo if operation == "undo" else history.redo
             return one(change, author=author, dry_run=dry_run)
+
+
+def _author(name: str, reason: str) -> "CallAuthor":
+    from surehold.workspace.proposal import CallAuthor
+
+    require_text("by", name)
+    require_text("reason", reason)
+    return CallAuthor(agent=name or "library", reason=reason)
 
 
 def _selectors(

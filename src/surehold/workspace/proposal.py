@@ -174,6 +174,8 @@ class CallAuthor:
     turn: str = ""
     call_id: str = ""
     idempotency_key: str = ""
+    reason: str = ""
+    """Of calls that give none of their own."""
 
     def make_call(
         self, tool: str, operation: Operation, *, reason: str = "", undoes: str = "", restores: str = ""
@@ -188,7 +190,7 @@ class CallAuthor:
             turn=self.turn,
             call_id=self.call_id,
             idempotency_key=self.idempotency_key,
-            reason=reason,
+            reason=reason or self.reason,
             undoes=undoes,
             restores=restores,
         )

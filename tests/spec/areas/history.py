@@ -42,6 +42,7 @@ HISTORY = (
             "history:completion:shells": "`completion` prints a script for bash, zsh or fish that completes commands, options and values.",
             "history:terminal:progress": "Long work shows a line of progress on the error stream of a terminal, which is gone afterwards; elsewhere it shows none.",
             "history:terminal:pager": "On a terminal, long answers go through the pager of the person; elsewhere they never do.",
+            "history:library:author": "An undo or redo by the library carries who made it and why, also one of several changes.",
             "history:library:selectors": "The library selects, undoes and redoes changes by the same selectors, as keyword arguments.",
             "history:blame:git": "On replayed real histories, blame agrees with git but for equal lines and lines that were moved past others, and a net difference applies and is never longer than git's shortest.",
         },
