@@ -289,6 +289,7 @@ def test_damage_by_other_programs_is_reverted(shell: Shell) -> None:
     assert shell.json("status")["outside"] == ["a.txt", "new.txt"]
 
     shell.json("revert", "a.txt", "new.txt")
+    assert "Outside edits: none since those in `surehold log --agent outside`\n" in shell("status").out
 
     assert (text(shell), text(shell, "new.txt")) == (shouted(2, 10, 20), "new\n")
     first = shell.json("log", "a.txt")["entries"][-1]["change_id"]
@@ -313,6 +314,7 @@ def test_sessions_and_status_have_their_facts(shell: Shell) -> None:
         "removed": 2,
     }
     assert codex["turns"] == 1, "none was marked"
+    assert "Outside edits: none\n" in shell("status").out
     status = shell.json("status")
     assert list(status) == ["workspace", "state", "questions", "agents", "outside", "last"]
     assert (status["workspace"], len(status["last"]), status["outside"]) == (str(shell.root), 5, [])

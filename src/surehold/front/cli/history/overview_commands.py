@@ -59,12 +59,14 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
             f"{escape_text(root)}: nothing has been changed through Surehold yet.", **facts, **nothing
         )
         return
+    from surehold.stores.base import LedgerQuery
     from surehold.workspace.past.overview import outside_edits, working_agents
 
     with context.open_workspace(recover=False) as workspace:
         agents, outside = working_agents(workspace), outside_edits(workspace)
         questions = facts["questions"] = questions + workspace.questions.count_open()
         last = _last_changes(workspace)
+        recorded = workspace.history.log(LedgerQuery(operation="external", limit=1))
     if context.json:
         rows = [{"agent": one.client or "mcp", "session": one.session, "began": one.began} for one in agents]
         records = [entry_record(shown_entries(one)[0], undone_by=one.undone_by) for one in last]
@@ -77,7 +79,8 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     out.print_labelled("At work", names or "no server runs here")
     out.print_labelled("Questions", f"{questions} open: surehold review" if questions else "none open")
     shown = f"{format_count(len(outside), 'file')}: {', '.join(outside[:5])}{' …' if len(outside) > 5 else ''}"  # noqa: PLR2004
-    out.print_labelled("Outside edits", shown if outside else "none since the last recorded changes")
+    older = "none since those in `surehold log --agent outside`" if recorded else "none"
+    out.print_labelled("Outside edits", shown if outside else older)
     out.print_line("Last changes:")
     for one in last:
         entry, path = one.entries[0], escape_text(paths_text(one))
