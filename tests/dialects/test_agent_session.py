@@ -346,6 +346,16 @@ def test_the_tool_edit_can_be_called_by_its_name_too(session: AgentSession) -> N
 
 @requirement("front:library:wrong_values")
 @pytest.mark.parametrize(
+    ("name", "arguments"),
+    [(5, {"path": "a.txt"}), ("read_file", 5), ("read_file", None), ("read_file", '{"path": "a"}')],
+)
+def test_a_call_of_another_kind_is_refused_in_words(session: AgentSession, name: Any, arguments: Any) -> None:
+    with pytest.raises(InvalidArgument, match=r"`(name|arguments)` must be a"):
+        session.answer(name, arguments)
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize(
     "wrong", ["gamma", ["ne"], ("ne",), [("one",)], [("one", "two", "three")], [5], {"oldText": "a"}, None]
 )
 def test_edits_of_another_kind_are_refused_in_words(session: AgentSession, wrong: Any) -> None:

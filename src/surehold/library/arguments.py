@@ -1,7 +1,7 @@
 """Checks what a program passes to the library, which may have no type checker: wrong values are refused at once, in words."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from surehold.errors import InvalidArgument
@@ -25,6 +25,11 @@ def bad_argument(name: str, must_be: str, given: object, example: str) -> Invali
 def require_text(name: str, given: object, *, example: str = "") -> None:
     if not isinstance(given, str):
         raise bad_argument(name, "a text", given, example or f'{name}="…"')
+
+
+def require_mapping(name: str, given: object, *, example: str) -> None:
+    if not isinstance(given, Mapping):
+        raise bad_argument(name, "a mapping", given, example)
 
 
 def require_number(name: str, given: object, *, example: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.errors import InvalidArgument
-from surehold.library.arguments import require_text
+from surehold.library.arguments import require_mapping, require_text
 from surehold.library.call_threads import with_cancellation
 from surehold.library.families import tool_named
 from surehold.library.python_words import speak_python
@@ -99,6 +99,9 @@ class AgentSession(ToolMethods, Session):
 
     def answer(self, name: str, arguments: Mapping[str, Any], *, budget: AnswerBudget | None = None) -> Answer:
         """Call a tool by its name with plain data, as a model does; a refusal is an answer too."""
+        example = 'session.answer("read_file", {"path": "a.py"})'
+        require_text("name", name, example=example)
+        require_mapping("arguments", arguments, example=example)
         tool = tool_named(name)
         cancelled = CANCELLED.get()
         session = with_cancellation(self, tool, cancelled)
