@@ -116,6 +116,21 @@ def test_the_person_is_shown_both_versions_and_why_they_are_asked(bench: Bench) 
     assert "+new" in request.diff
 
 
+@requirement("approval:shown:moves")
+def test_the_diff_of_a_move_shows_what_it_overwrites_and_what_a_protected_name_gets(bench: Bench) -> None:
+    person = Person(Approval(allowed=False))
+    session = bench.workspace.session(mode="default", approver=person)
+    bench.put("other", b"other\n")
+    for path in ("other", ".envrc"):
+        move = Proposal(path="plain", to_path=path, edit=Keep(), proof=Unproven(), to_proof=Unproven())
+        with pytest.raises(PermissionDenied):
+            session.submit(move, operation="move")
+
+    over, protected = (request.diff for request in person.asked)
+    assert over == "--- other\n+++ other\n@@ -1 +1 @@\n-other\n+old\n"
+    assert protected == "--- /dev/null\n+++ .envrc\n@@ -0,0 +1 @@\n+old\n"
+
+
 @pytest.mark.parametrize("operation", ["create", "write", "edit", "delete", "move", "restore", "undo", "redo"])
 def test_every_kind_of_change_is_asked_about(tmp_path: Path, operation: str) -> None:
     person = Person()

@@ -32,7 +32,7 @@ from surehold.errors import (
 )
 from surehold.stores.base import ApprovalRecord, Call
 from surehold.stores.questions import SessionAgreements
-from surehold.text.plan import Keep
+from surehold.text.plan import EditPlan, Keep, diff_of_plan
 from surehold.workspace.access.approved import bind_to_approval
 from surehold.workspace.access.policy import PathRules
 from surehold.workspace.proposal import ChangeRecord, FileReceipt, Proposal, Receipt, Unproven
@@ -87,7 +87,17 @@ class PermissionRequest:
 
     @property
     def diff(self) -> str:
-        return "".join(one.change.diff for one in self.files)
+        """The unified diffs of all files.
+
+        Of a move over another file, or with a protected path, from what is there now to all that will be there.
+        """
+        return "".join(self._diff_of(one) for one in self.files)
+
+    def _diff_of(self, one: FileReceipt) -> str:
+        name = one.change.to_path
+        if not name or not (one.displaced.exists or self.is_protected):
+            return one.change.diff
+        return diff_of_plan(EditPlan(before=one.displaced, after=one.plan.after), from_name=name, to_name=name).text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
