@@ -31,6 +31,7 @@ from surehold.library.python_words import speak_python
 from surehold.library.workspace import AgentWorkspace
 
 if TYPE_CHECKING:
+    from surehold.tools.call import Answer
     from surehold.workspace.access.permission import Approver
     from surehold.workspace.session import Session
     from surehold.workspace.settings import Mode
@@ -126,7 +127,14 @@ async def open_workspace(
 
 async def dispatch(session: AsyncSession, call: Any, tools: str = DEFAULT_FAMILIES) -> dict[str, Any]:
     """Do what a model asked for with a tool call, and return the message that answers it."""
-    from surehold.library.model_calls import dispatch as dispatch_plainly
+    from surehold.library.async_session import AnsweredCall
+    from surehold.library.model_calls import dispatch_noting
 
     plain = session.plain if isinstance(session, AsyncSession) else session  # pyright: ignore[reportUnnecessaryIsInstance]
-    return await call_in_thread(dispatch_plainly, plain, call, tools)
+
+    def answer() -> AnsweredCall:
+        answers = list["Answer"]()
+        message = dispatch_noting(plain, call, tools, note=answers.append)
+        return AnsweredCall(message, answers[-1] if answers else None)
+
+    return (await call_in_thread(answer)).message

@@ -199,7 +199,7 @@ def test_a_call_that_is_cancelled_while_a_person_is_asked_writes_nothing(root: P
 
 
 @requirement("front:library:awaitable")
-@pytest.mark.parametrize("way", ["method", "answer", "namespace"])
+@pytest.mark.parametrize("way", ["method", "answer", "dispatch", "namespace"])
 def test_a_call_that_is_cancelled_while_it_is_planned_writes_nothing(root: Path, way: str) -> None:
     begun, go = threading.Event(), threading.Event()
 
@@ -215,6 +215,7 @@ def test_a_call_that_is_cancelled_while_it_is_planned_writes_nothing(root: Path,
         calls: dict[str, Callable[[], Awaitable[object]]] = {
             "method": lambda: session.write_file("a.txt", "tea\n", expected_sha256=sha256),
             "answer": lambda: session.answer("write_file", arguments),
+            "dispatch": lambda: aio.dispatch(session, {"name": "write_file", "arguments": arguments}),
             "namespace": lambda: session.multi_edit.multi_edit_text_file(str(root / "a.txt"), [("x = ", "y = ")]),
         }
         task = asyncio.ensure_future(calls[way]())

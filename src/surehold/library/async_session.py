@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -31,6 +32,14 @@ _MAX_WORKING = 32
 _NOT_DONE = "The call was cancelled. Nothing was written."
 _ROOMS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 AsyncApprover = Callable[["PermissionRequest"], Awaitable["Approval | bool"]]
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """The message that answers a model's call, and what the tool had answered."""
+
+    message: dict[str, Any]
+    answer: Answer | None
 
 
 async def call_in_thread(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -78,6 +87,7 @@ def _tell_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) ->
 def _describe_outcome(future: asyncio.Future[Any]) -> str:
     error = future.exception()
     result = None if error else future.result()
+    result = result.answer if isinstance(result, AnsweredCall) else result
     error = error or getattr(result, "error", None)  # an answer may be a refusal
     if isinstance(error, Cancelled):
         return _NOT_DONE

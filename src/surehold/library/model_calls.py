@@ -40,7 +40,13 @@ def dispatch(session: "AgentSession", call: Any, tools: str = DEFAULT_FAMILIES) 
     APIs, Anthropic's and MCP's. A refusal is an answer too, so that the model can correct itself. `tools` are the families
     that the model was offered, as in `tools_for`; no other tool is called.
     """
-    offered = OfferedTools(require_session(session), frozenset(one.name for one in list_tools(tools)))
+    return dispatch_noting(session, call, tools, note=lambda _: None)
+
+
+def dispatch_noting(session: "AgentSession", call: Any, tools: str, *, note: Callable[["Answer"], None]) -> Json:
+    """Do what `dispatch` does, and tell what the tool answered, before that is spelled for the model's API."""
+    names = frozenset(one.name for one in list_tools(tools))
+    offered = OfferedTools(require_session(session), names, note)
     data = _plain_data(call)
     for fits, answer in _SHAPES:
         if fits(data):
@@ -97,6 +103,7 @@ class OfferedTools:
 
     session: "AgentSession"
     names: frozenset[str]
+    note: Callable[["Answer"], None]
 
     def answer(self, name: object, arguments: object) -> "Answer":
         """Call one of them with what a model sent; a call that reaches none is answered too."""
@@ -105,9 +112,11 @@ class OfferedTools:
             message = f"No tool is called `{name}`."
             return spell_refusal(InvalidArgument(message, reason="unknown_tool", action=action))
         try:
-            return self.session.answer(str(name), parse_json_arguments(arguments))
+            answer = self.session.answer(str(name), parse_json_arguments(arguments))
         except InvalidArgument as error:
             return spell_refusal(error)
+        self.note(answer)
+        return answer
 
 
 def parse_json_arguments(arguments: object, *, action: str = "Send one JSON object.") -> Mapping[str, Any]:
