@@ -292,6 +292,18 @@ def test_a_dry_run_shows_the_diff_and_changes_nothing(shell: Shell) -> None:
     assert shell.json("undo", "--dry-run")["dry_run"] is True
 
 
+@requirement("front:cli:undo")
+def test_the_dry_run_of_a_large_undo_says_how_much_it_is_and_leaves_out_what_follows(shell: Shell) -> None:
+    path = shell.write("a.txt", "one\n" * 80_000)
+    done = shell.process("run", "--", "sh", "-c", "mkdir sub; sed -i 1s/one/three/ a.txt")
+    assert done.returncode == 0, done.stderr
+
+    rows = shell("undo", "--dry-run").out.splitlines()
+    assert rows[0] == "Nothing was written. This would change 2 files:"
+    assert sorted(rows[1:]) == ["a.txt: 313 KB → 312 KB, not compared line by line", "sub"]
+    assert path.read_text().startswith("three")
+
+
 def test_a_receipt_as_json_has_every_file(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")

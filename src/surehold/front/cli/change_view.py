@@ -110,13 +110,25 @@ def _reverse_command(receipt: "Receipt") -> str:
     return f"surehold undo {short_id(receipt.change_id)}"
 
 
+def _size_note(change: "Change") -> str:
+    """Say of a file whose diff is not shown how large it was and would be."""
+    before, after = change.before, change.after
+    if not any(one and one.kind == "file" for one in (before, after)) or (
+        before and after and before.sha256 == after.sha256
+    ):
+        return ""
+    sizes = (format_size(one.size) if one else "no file" for one in (before, after))
+    return f": {' → '.join(sizes)}, not compared line by line"
+
+
 def _print_preview(out: Output, receipt: "Receipt") -> None:
-    changed = [one for one in receipt.files if one.changed]
+    changed = [one for one in receipt.files if one.changed and not one.change.sets_times_only]
     out.print_line(f"Nothing was written. This would change {format_count(len(changed), 'file')}:")
     for one in changed:
         if one.change.diff:
             paint_diff(out, one.change.diff)
         else:
-            out.print_line(escape_text(format_move(one.path, one.change.to_path)))
+            name = escape_text(format_move(one.path, one.change.to_path))
+            out.print_line(f"{name}{_size_note(one.change)}")
     for warning in receipt.left_out:
         out.print_labelled("Left out", warning, "yellow")
