@@ -49,6 +49,20 @@ def test_only_the_named_lines_change_and_new_ones_end_as_their_neighbours(
     assert applied(text, before) == after
 
 
+@requirement("text:splice:final_newline")
+@pytest.mark.parametrize(
+    ("rows", "after"),
+    [
+        (" two\n+\n", b"one\ntwo\n\n"),
+        ("-two\n+\n", b"one\n\n"),
+        (" two\n+three\n+\n*** End of File\n", b"one\ntwo\nthree\n\n"),
+        (" two\n+\n+three\n", b"one\ntwo\n\nthree"),
+    ],
+)
+def test_a_blank_line_at_the_end_of_a_file_without_a_final_newline_is_there(rows: str, after: bytes) -> None:
+    assert applied(f"*** Begin Patch\n*** Update File: f\n@@\n{rows}*** End Patch\n", b"one\ntwo") == after
+
+
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-8-sig"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_wide_file_keeps_its_encoding_and_mark(codec: str, end: str) -> None:

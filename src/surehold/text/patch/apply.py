@@ -111,6 +111,7 @@ def _build_span(
     head = b""
     if added and end == len(lines):
         keeps_open = len(lines) > 0 and not lines.final_newline and block.old_ended
+        keeps_open = keeps_open and added[-1].content != b""  # a blank line is its terminator
         if not added[-1].ended or keeps_open:
             ends[-1] = b""
         if first == end and len(lines) and not lines.final_newline:
