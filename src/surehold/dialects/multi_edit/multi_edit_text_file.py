@@ -1,5 +1,7 @@
 """`multi_edit_text_file`: apply many replacements to one file in order, and write it once."""
 
+import json
+from itertools import accumulate
 from typing import ClassVar, Self
 
 from pydantic import Field
@@ -46,7 +48,9 @@ class EditedLines(ResultPart):
 
 
 _UNITS_PER_RANGE = 300
-"""So much of an answer for each range, so that the diff fits too."""
+"""So much of an answer for each range, where the diff takes all it may."""
+_SURROUNDING_UNITS = 1_000
+"""What is left for the rows above the diff and the names of the other fields."""
 
 
 class MultiEditResult(TextDiffResult):
@@ -55,11 +59,21 @@ class MultiEditResult(TextDiffResult):
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with as many ranges as fit beside the diff, which says so."""
-        fitted, most = super().cut_to_budget(budget), budget.answer // _UNITS_PER_RANGE
+        fitted = super().cut_to_budget(budget)
+        most = max(budget.answer // _UNITS_PER_RANGE, self._ranges_beside(fitted.diff, budget))
         if len(self.line_ranges) <= most:
             return fitted
-        note = f"[line_ranges of {len(self.line_ranges) - most} more edits are left out]\n"
-        return fitted.model_copy(update={"line_ranges": self.line_ranges[:most], "diff": note + fitted.diff})
+        note, shown = f"[line_ranges of {len(self.line_ranges) - most} more edits are left out]\n", fitted.diff
+        at = len(shown) if shown == self.diff else shown.rfind("\n[") + 1  # after the hunks
+        return fitted.model_copy(
+            update={"line_ranges": self.line_ranges[:most], "diff": shown[:at] + note + shown[at:]}
+        )
+
+    def _ranges_beside(self, diff: str, budget: AnswerBudget) -> int:
+        """Return how many ranges fit beside the diff, which is there as text and as data."""
+        taken = budget.size_of(diff) + budget.size_of_data(json.dumps(diff, ensure_ascii=False)) + _SURROUNDING_UNITS
+        sizes = (budget.size_of_data(json.dumps(one.model_dump()) + ", ") for one in self.line_ranges)
+        return sum(taken + size <= budget.answer for size in accumulate(sizes))
 
     def headline(self) -> str:
         if not self.applied_count and self.change_id:
