@@ -31,6 +31,7 @@ def test_every_modifying_call_is_in_the_log_failed_ones_too(place: Place) -> Non
     assert datetime.fromisoformat(edited["timestamp"]).tzinfo
     assert len({row["session"] for row in (refused_early, refused, edited)}) == 1
     assert edited["seq"] < refused["seq"] < refused_early["seq"]
+    assert (refused["previous_hash"], refused_early["previous_hash"]) == (edited["hash"], refused["hash"])
     assert "-one\n+1" in place.shell("show", edited["change_id"])
 
 

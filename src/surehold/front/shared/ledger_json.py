@@ -65,6 +65,7 @@ def entry_record(entry: "Entry", *, undone_by: str = "") -> dict[str, Any]:
         "undone_by": undone_by or None,
         "trash_id": change.trash_id or None,
         "approval": approval_record(entry),
+        "previous_hash": entry.previous or None,
         "hash": entry.hash,
     }
 
