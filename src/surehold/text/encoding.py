@@ -43,6 +43,12 @@ _XML = re.compile(rb"\A\s*<\?xml[^>]*?\bencoding\s*=\s*[\"']([-\w.:]+)[\"']")
 _HTML = re.compile(rb"<meta[^>]{0,200}?\bcharset\s*=\s*[\"']?\s*([-\w.:]+)", re.IGNORECASE)
 
 
+NAME_THE_ENCODING = (
+    "Read the file with its `encoding` named, such as cp1252 or shift_jis, and send the call again; or write those "
+    "characters differently."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoding:
     """How one file spells characters as bytes."""
@@ -72,7 +78,10 @@ class Encoding:
         alien = [sign for sign in sorted(set(text)) if self._encode_exactly(sign) is None]
         named = ", ".join(f"{sign} ({_code_of(sign)})" if sign.isprintable() else _code_of(sign) for sign in alien[:8])
         message = f"The file's encoding ({self.name}) cannot hold {named}."
-        raise NotEncodable(message, characters=[_code_of(sign) for sign in alien], encoding=self.name)
+        codes = [_code_of(sign) for sign in alien]
+        raise NotEncodable(
+            message, characters=codes, encoding=self.name, action=NAME_THE_ENCODING if self.is_raw else None
+        )
 
     def can_encode(self, text: str) -> bool:
         return self._encode_exactly(text) is not None

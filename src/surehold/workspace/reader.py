@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _Place = tuple[str, tuple[str, ...]]
 _MAX_INDEXES = 16
+_MAX_NAMED_ENCODINGS = 1_000
 _BACKGROUND_HASH_BYTES = 4 << 20
 
 
@@ -67,6 +68,24 @@ class _PageIndexes:
                 self._kept.popitem(last=False)
 
 
+class _NamedEncodings:
+    """The encodings that calls named when they read a file, by session and path; the newest ones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[str, str], str] = {}
+
+    def get(self, session: str, key: str) -> str:
+        return self._kept.get((session, key), "")
+
+    def put(self, session: str, key: str, encoding: str) -> None:
+        with self._lock:
+            self._kept.pop((session, key), None)
+            self._kept[session, key] = encoding
+            while len(self._kept) > _MAX_NAMED_ENCODINGS:
+                del self._kept[next(iter(self._kept))]
+
+
 def _read_page(read: Callable[[], Iterator[bytes]], asked: _AskedPage) -> "tuple[FilePage, PageIndex]":
     """Read a page in one pass; in two if lines turn out to end in CR alone."""
     from surehold.text.page import PageIndex, read_page
@@ -95,7 +114,7 @@ class WorkspaceReader:
         self.disk, self.store, self.detector = disk, store, detector
         self.policy, self.limits = policy or Policy(), limits or Limits()
         self.names = PathResolver(disk, self.policy)
-        self._indexes = _PageIndexes()
+        self._indexes, self._named = _PageIndexes(), _NamedEncodings()
         self._looked = threading.local()
         self.recovery = Recovery(disk, store, limit=self.limits.max_file_bytes, runs=runs)
         self._runs = runs
@@ -109,6 +128,8 @@ class WorkspaceReader:
         """Return a file as it is now; `FileTooLarge` above the limit. The session is the one that it will be shown to."""
         target = self.target(path)
         record = self._look_at(target, session)
+        if encoding:
+            self._named.put(session, target.key, encoding)
         snapshot = self.read_snapshot(target, encoding, limit=limit)
         self._notice_outside(target, record, lambda: snapshot.sha256 if snapshot.exists else "")
         if not snapshot.exists:
@@ -275,6 +296,16 @@ class WorkspaceReader:
         """Return a file as it is now; an absent one is a snapshot too."""
         limit = self.limits.max_file_bytes if limit is None else limit
         return self._make_snapshot(target, self.disk.read(target, limit=limit), encoding)
+
+    def as_named(self, target: Target, current: Snapshot, *, session: str) -> Snapshot:
+        """Return a file whose bytes fit nothing in the encoding that the session named when it read it, if they fit that."""
+        named = self._named.get(session, target.key)
+        if not named or not current.is_text or not current.encoding.is_raw:
+            return current
+        found = Snapshot(current.data, meta=current.meta, encoding=named, name=lambda: current.sha256)
+        with suppress(SureholdError):
+            return found if not found.encoding.is_raw else current
+        return current
 
     def read_watched(self, target: Target, *, in_place: bool) -> Snapshot:
         """Return a file that is to be changed and whose lock is held; it is watched until the lock is released."""

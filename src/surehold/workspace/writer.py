@@ -280,6 +280,7 @@ class WorkspaceWriter:
         displaced = self._read_destination(place.to, read) if place.to else ABSENT
         if stale := self._reader.find_stale_read(view.records[place.target.key], current, now=self._clock()):
             raise _CacheLag(stale)
+        current = self._reader.as_named(place.target, current, session=call.session)
         known = KnownFile(view.records[place.target.key], current, store=self._store, session=call.session)
         in_place = current.exists and self._disk.replaces_in_place(place.target)
         shown = known.shown_before

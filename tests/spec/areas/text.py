@@ -31,6 +31,7 @@ TEXT = (
             "text:encoding:utf16": "Zero bytes in the pattern of UTF-16 make a file without a mark UTF-16.",
             "text:encoding:detector": "An optional detector is asked when nothing else fits.",
             "text:encoding:raw": "Bytes that fit nothing are shown with escapes and edited only with ASCII text.",
+            "text:encoding:named": "Such a file is edited in the encoding that the session named when it read it, if the bytes fit that.",
             "text:encoding:unencodable": "New text that the file's encoding cannot hold is refused, naming the characters.",
             "text:encoding:not_spliceable": "Stateful encodings, which cannot be edited by splicing, are refused by name.",
             "text:binary:nul": "NUL in the first 8 KiB without evidence of UTF-16 is binary, and text operations refuse it.",

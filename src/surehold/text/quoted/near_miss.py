@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from surehold.errors import NotEncodable
-from surehold.text.encoding import Encoding
+from surehold.text.encoding import NAME_THE_ENCODING, Encoding
 from surehold.text.escape import escape_text, preview_text
 from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.quoted.matching import Haystack, straighten_quotes
@@ -98,9 +98,10 @@ def _find_cause(haystack: Haystack, old: str, new: str, near: tuple[SimilarLines
     if len(new.strip()) >= _MIN_TELLING_CHARS and _count_variant(haystack, new) == 1:
         why, action = "the new text is already there", "Leave this edit out if it was already made."
         return NearMiss(reason="already_applied", why=why, action=action)
-    if alien := _unencodable_characters(haystack.snapshot.encoding, old):
-        why = f"its encoding ({haystack.snapshot.encoding.name}) cannot hold {alien}"
-        return NearMiss(reason="not_encodable", why=why, action=_COPY)
+    encoding = haystack.snapshot.encoding
+    if alien := _unencodable_characters(encoding, old):
+        why = f"its encoding ({encoding.name}) cannot hold {alien}"
+        return NearMiss(reason="not_encodable", why=why, action=NAME_THE_ENCODING if encoding.is_raw else _COPY)
     return _similarity_cause(near, _without_blank_start(old), haystack.snapshot)
 
 
