@@ -130,7 +130,7 @@ def test_a_copied_row_is_taken_with_its_text_and_refused_with_another() -> None:
     error = file.refuse(DeleteLine(hash=f"{file.anchor(2)}|    return y"))
 
     assert isinstance(error, AnchorStale)
-    assert "does not read `    return y`" in error.message
+    assert "does not read `    return y`; it is line 2 `    return x   `" in error.message
 
 
 @requirement("anchored:resolution:line_number")

@@ -70,7 +70,10 @@ def stale_anchor(missing: UnclearLine, live: IndexedVersion) -> OperationProblem
     """Tell of a line that is gone, with the lines that are there now."""
     pointer, hash_ = missing.pointer, missing.pointer.anchor.hash
     facts: dict[str, object] = {"hash": hash_, "field": pointer.field}
-    if missing.was is None:
+    if missing.was is None and missing.reason == "text" and (alike := live.lines_with_hash(hash_)):
+        fresh = _line_window(alike[0], live)
+        shown = f"; it is {_describe_line(live, alike[0])}"
+    elif missing.was is None:
         at = pointer.number
         offset = pointer.anchor.offset
         fresh = range(min(_TOP_LINES, len(live))) if at is None else _line_window(at - 1, live, at - 1 + offset)

@@ -120,8 +120,9 @@ class PatchRefusals:
 
     def content_left(self, hunks: Sequence[ParsedHunk]) -> PatchApplyError:
         count = len(self._index)
+        left = f"{count} lines of it are" if count != 1 else "1 line of it is"
         return PatchApplyError(
-            f"The patch deletes `{self._path}`, but {count} lines of it are not in the patch.",
+            f"The patch deletes `{self._path}`, but {left} not in the patch.",
             path=self._path,
             reason="content_left",
             action="Read the file; delete it only if those lines may go.",
