@@ -5,8 +5,9 @@ Light to import: a server lists its tools without loading them.
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Protocol
 
 from surehold.errors import Cancelled, SureholdError
@@ -18,6 +19,8 @@ Json = dict[str, Any]
 
 _SURROUNDING_UNITS = 500
 """What a page leaves of an answer for the line above and the notices below."""
+_FIELDS_UNITS = 1_500
+"""What the rows of a change leave of an answer for its other fields and the lines above the diff."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,12 @@ class AnswerBudget:
     def change_room(self) -> TextRoom:
         """The room of what a changing tool says twice, in its text and in its data; a quarter is left for the rest."""
         return TextRoom(size=self._limit_page(self.answer * 3 // 4), measure=self._size_in_both)
+
+    def count_rows_beside(self, diff: str, rows: Sequence[Any]) -> int:
+        """Return how many rows of data fit beside a diff that the answer has twice, as text and as data."""
+        taken = self._size_in_both(diff) + _FIELDS_UNITS
+        sizes = accumulate(self.size_of_data(json.dumps(row, ensure_ascii=False) + ", ") for row in rows)
+        return sum(taken + size <= self.answer for size in sizes)
 
     def _limit_page(self, answer: int) -> int:
         return min(self.page, max(answer - _SURROUNDING_UNITS, answer // 2))

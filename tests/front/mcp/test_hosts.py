@@ -126,25 +126,6 @@ def test_a_page_and_the_answer_to_a_long_write_fit_in_every_script(hosts: HostCl
     assert "[the diff goes on; all of it: surehold show " in text_of(written)
 
 
-@requirement("host:budget:both_fit", "multi_edit:case:tc6_hundred")
-@pytest.mark.parametrize("count_of_edits", [100, 700, 3_000])
-@pytest.mark.parametrize("host", LIMITS)
-def test_as_many_line_ranges_as_fit_are_beside_the_diff(hosts: HostClient, host: str, count_of_edits: int) -> None:
-    path = hosts.site.put("many.txt", "".join(f"unique string {number} end\n" for number in range(count_of_edits)))
-    edits = [
-        {"old_string": f"unique string {number} end", "new_string": f"now {number}"} for number in range(count_of_edits)
-    ]
-    edited = hosts.call(host, "multi_edit_text_file", path=str(path), edits=edits)
-
-    assert_fits(host, edited)
-    data = data_of(edited)
-    assert (data["applied_count"], data["diff"][:8]) == (count_of_edits, "--- many")
-    left_out = count_of_edits - len(data["line_ranges"])
-    assert (f"[line_ranges of {left_out} more edits are left out]" in data["diff"]) is (left_out > 0)
-    if count_of_edits == 100 and host == "some-host":
-        assert left_out == 0
-
-
 @requirement("host:budget:both_ends")
 @pytest.mark.parametrize(
     ("tool", "arguments", "how"),

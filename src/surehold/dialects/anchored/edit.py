@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import MISSING, asdict, fields, replace
 from functools import partial
+from itertools import zip_longest
 from typing import ClassVar, Literal, Self, get_args
 
 from pydantic import Field
@@ -132,8 +133,10 @@ class LineEditResult(Result):
     dry_run: bool | None = None
 
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
-        diff, most = budget.change_room.cut_lines(self.diff), min(_MAX_ROWS, budget.answer // _UNITS_PER_ROW)
-        if diff == self.diff and len(self.new_anchors) <= most and len(self.operations) <= most:
+        diff, count = budget.change_room.cut_lines(self.diff), max(len(self.new_anchors), len(self.operations))
+        rows = list(zip_longest(self.operations[:_MAX_ROWS], self.new_anchors[:_MAX_ROWS]))
+        most = min(_MAX_ROWS, max(budget.answer // _UNITS_PER_ROW, budget.count_rows_beside(diff, rows)))
+        if diff == self.diff and count <= most:
             return self
         anchors, operations = self.new_anchors[:most], self.operations[:most]
         truncated = self.diff_truncated or diff != self.diff
@@ -143,6 +146,8 @@ class LineEditResult(Result):
             "new_anchors": anchors,
             "operations": operations,
         }
+        if count > most:
+            update["warnings"] = (*self.warnings, f"`operations` and `new_anchors` show the first {most}.")
         return self.model_copy(update=update)
 
     def text(self, budget: AnswerBudget) -> str:

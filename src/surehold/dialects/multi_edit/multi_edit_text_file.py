@@ -1,7 +1,5 @@
 """`multi_edit_text_file`: apply many replacements to one file in order, and write it once."""
 
-import json
-from itertools import accumulate
 from typing import ClassVar, Self
 
 from pydantic import Field
@@ -49,8 +47,6 @@ class EditedLines(ResultPart):
 
 _UNITS_PER_RANGE = 300
 """So much of an answer for each range, where the diff takes all it may."""
-_SURROUNDING_UNITS = 1_000
-"""What is left for the rows above the diff and the names of the other fields."""
 
 
 class MultiEditResult(TextDiffResult):
@@ -60,7 +56,8 @@ class MultiEditResult(TextDiffResult):
     def cut_to_budget(self, budget: AnswerBudget) -> Self:
         """Return it with as many ranges as fit beside the diff, which says so."""
         fitted = super().cut_to_budget(budget)
-        most = max(budget.answer // _UNITS_PER_RANGE, self._ranges_beside(fitted.diff, budget))
+        rows = [one.model_dump() for one in self.line_ranges]
+        most = max(budget.answer // _UNITS_PER_RANGE, budget.count_rows_beside(fitted.diff, rows))
         if len(self.line_ranges) <= most:
             return fitted
         note, shown = f"[line_ranges of {len(self.line_ranges) - most} more edits are left out]\n", fitted.diff
@@ -68,12 +65,6 @@ class MultiEditResult(TextDiffResult):
         return fitted.model_copy(
             update={"line_ranges": self.line_ranges[:most], "diff": shown[:at] + note + shown[at:]}
         )
-
-    def _ranges_beside(self, diff: str, budget: AnswerBudget) -> int:
-        """Return how many ranges fit beside the diff, which is there as text and as data."""
-        taken = budget.size_of(diff) + budget.size_of_data(json.dumps(diff, ensure_ascii=False)) + _SURROUNDING_UNITS
-        sizes = (budget.size_of_data(json.dumps(one.model_dump()) + ", ") for one in self.line_ranges)
-        return sum(taken + size <= budget.answer for size in accumulate(sizes))
 
     def headline(self) -> str:
         if not self.applied_count and self.change_id:

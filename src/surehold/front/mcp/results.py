@@ -18,6 +18,8 @@ from surehold.tools.call import Answer, AnswerBudget, Json
 from surehold.tools.listing import ListedTool
 
 _SAVED_KEY = "answerSavedAs"
+_TRUNCATED_FLAGS = ("diffTruncated", "diff_truncated")
+"""What says of a diff beside it that it was cut."""
 _MIN_TEXT_CHARS = 200
 _MIN_LIST_ITEMS = 5
 
@@ -121,7 +123,10 @@ def _shorten_values(value: Any, length: int, count: int, uri: str) -> Any:
         return value if rest <= 0 else f"{value[:length]}{note}"
     if isinstance(value, dict):
         rows = cast("Json", value)
-        return {key: _shorten_values(inner, length, count, uri) for key, inner in rows.items()}
+        short = {key: _shorten_values(inner, length, count, uri) for key, inner in rows.items()}
+        return short | {
+            flag: True for flag in _TRUNCATED_FLAGS if flag in rows and short.get("diff") != rows.get("diff")
+        }
     if isinstance(value, (list, tuple)):
         return [_shorten_values(inner, length, count, uri) for inner in cast("list[Any]", value)[:count]]
     return value
