@@ -195,6 +195,22 @@ def test_rows_below_an_anchor_that_stands_twice_are_refused() -> None:
     assert (error.reason, error.details["lines"]) == ("context_ambiguous", [2, 7])
 
 
+@requirement("files:apply_patch:exact")
+def test_a_hunk_that_fits_below_two_lines_like_its_anchor_is_refused() -> None:
+    one, other = b"class A:\n  def f():\n    x\n  def g():\n    x\n", b"class B:\n  def f():\n    x\n"
+    error = refused(one + other, "@@ def f():", "-    x", "+    y")
+
+    assert (error.reason, error.details["lines"]) == ("context_ambiguous", [3, 8])
+    changed = other.replace(b"x", b"y")
+    assert applied(one + other, "@@ class B:", "@@ def f():", "-    x", "+    y") == one + changed
+    assert applied(one + other, "@@ class A:", "@@ def f():", "-    x", "+    y") == one.replace(b"x", b"y", 1) + other
+    twice = refused(one + one, "@@ class A:", "@@ def g():", "-    x", "+    y")
+    assert (twice.reason, twice.details["lines"]) == ("context_ambiguous", [5, 10])
+    assert applied(one + other.replace(b"x", b"z"), "@@ def f():", "-    x", "+    y") == (
+        one.replace(b"x", b"y", 1) + other.replace(b"x", b"z")
+    )
+
+
 def test_an_anchor_that_is_nowhere_is_refused() -> None:
     error = refused(CODE, "@@ class C:", "-        return x")
 

@@ -3,7 +3,8 @@
 1. All hunks are matched against the same file. A hunk must fit in exactly one place; there is no fuzzy matching.
 2. The numbers of a header only choose between several such places. Once they are wrong for one hunk of the file, they
    choose for none; nor do they where the context says that the hunk was at an edge of the file.
-3. An anchor of the envelope narrows a hunk to what follows that line, as far as its block of code goes.
+3. An anchor of the envelope narrows a hunk to what follows that line, as far as its block of code goes. Where several
+   lines read like the anchor, the hunk must fit below one of them only.
 4. Two hunks may share context, but neither may show a line that the other changes.
 5. New lines with context on one side only are refused where the file already has them: a patch that is sent twice must
    not insert twice.
@@ -25,6 +26,8 @@ class HunkPlacement:
         self._stripped: dict[str, list[int]] = {}
         self._reach: dict[int, int] = {}
         """How far the block of code that an anchor opens was followed."""
+        self._ends: dict[int, int] = {}
+        """Where the block of code that an anchor opens ends."""
 
     def find_places(self, blocks: Sequence[EncodedHunk]) -> list[int]:
         """Return the index of the first line of every hunk, in the order of the hunks, or refuse."""
@@ -102,6 +105,7 @@ class HunkPlacement:
             return self._only_place(block)
         at = self._only_place(block, above, lambda: self._end_of_block(above))
         self._refuse_outside(block, above, at)
+        self._refuse_twin_anchor(block, above, at)
         return at
 
     def _insertion_place(self, block: EncodedHunk, above: int | None) -> int:
@@ -148,12 +152,33 @@ class HunkPlacement:
 
     def _end_of_block(self, above: int) -> int:
         """Return the first line after what an anchor opens, by its indentation; lines that close it belong to it."""
+        if above not in self._ends:
+            self._ends[above] = self._find_end_of_block(above)
+        return self._ends[above]
+
+    def _find_end_of_block(self, above: int) -> int:
         opened, depth = self._word_and_indent(above)
         for line in range(above + 1, len(self._index)):
             word, indent = self._word_and_indent(line)
             if word and indent <= depth and (word == opened or word[:1].isalnum() or word[:1] in {"_", "@"}):
                 return line
         return len(self._index)
+
+    def _refuse_twin_anchor(self, block: EncodedHunk, above: int, at: int) -> None:
+        """Refuse a hunk that also fits below other lines like its anchors."""
+        found = islice(self._index.find_lines(block.old, above), MAX_LISTED_PLACES + 1)
+        if twins := [one for one in found if one != at and self._is_below(block.hunk.anchors, one)]:
+            raise self._trouble.context_ambiguous(block, sorted([at, *twins]))
+
+    def _is_below(self, anchors: Sequence[str], at: int) -> bool:
+        """Tell whether a line is in the block of the last anchor, which is in that of the one before, and so on."""
+        for anchor in reversed(anchors):
+            places = self._stripped[anchor]
+            nearest = bisect_right(places, at) - 1
+            if nearest < 0 or at >= self._end_of_block(places[nearest]):
+                return False
+            at = places[nearest]
+        return True
 
     def _refuse_outside(self, block: EncodedHunk, above: int, at: int) -> None:
         """Refuse a place after the end of what the anchor opens: the hunk was meant for a block that has changed."""
