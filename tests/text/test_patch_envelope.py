@@ -206,6 +206,9 @@ def test_a_hunk_that_fits_below_two_lines_like_its_anchor_is_refused() -> None:
     assert applied(one + other, "@@ class A:", "@@ def f():", "-    x", "+    y") == one.replace(b"x", b"y", 1) + other
     twice = refused(one + one, "@@ class A:", "@@ def g():", "-    x", "+    y")
     assert (twice.reason, twice.details["lines"]) == ("context_ambiguous", [5, 10])
+    assert (
+        applied(one.replace(b"x", b"z") + other, "@@ def f():", "-    x", "+    y") == one.replace(b"x", b"z") + changed
+    )
     assert applied(one + other.replace(b"x", b"z"), "@@ def f():", "-    x", "+    y") == (
         one.replace(b"x", b"y", 1) + other.replace(b"x", b"z")
     )

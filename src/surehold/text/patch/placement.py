@@ -12,10 +12,13 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 
 from surehold.text.patch.hunks import EncodedHunk, PatchLineIndex
 from surehold.text.patch.refusals import MAX_LISTED_PLACES, PatchRefusals
+
+_MAX_COMPARED_PLACES = 300
+"""A hunk that fits in more places between lines like its anchors is refused."""
 
 
 class HunkPlacement:
@@ -103,9 +106,13 @@ class HunkPlacement:
             return at
         if above is None:
             return self._only_place(block)
+        below = self._places_below(block, above)
+        if len(below) > 1:
+            raise self._trouble.context_ambiguous(block, below[: MAX_LISTED_PLACES + 1])
+        if below and self._index.may_apply_at(block, below[0]):
+            return below[0]
         at = self._only_place(block, above, lambda: self._end_of_block(above))
         self._refuse_outside(block, above, at)
-        self._refuse_twin_anchor(block, above, at)
         return at
 
     def _insertion_place(self, block: EncodedHunk, above: int | None) -> int:
@@ -164,11 +171,14 @@ class HunkPlacement:
                 return line
         return len(self._index)
 
-    def _refuse_twin_anchor(self, block: EncodedHunk, above: int, at: int) -> None:
-        """Refuse a hunk that also fits below other lines like its anchors."""
-        found = islice(self._index.find_lines(block.old, above), MAX_LISTED_PLACES + 1)
-        if twins := [one for one in found if one != at and self._is_below(block.hunk.anchors, one)]:
-            raise self._trouble.context_ambiguous(block, sorted([at, *twins]))
+    def _places_below(self, block: EncodedHunk, above: int) -> list[int]:
+        """Return where a hunk fits in blocks that lines like its anchors open, from the first of them on."""
+        end = self._end_of_block(self._stripped[block.hunk.anchors[-1]][-1])
+        inside = takewhile(lambda at: at < end, self._index.find_lines(block.old, above))
+        found = list(islice(inside, _MAX_COMPARED_PLACES + 1))
+        if len(found) > _MAX_COMPARED_PLACES:
+            return found
+        return [at for at in found if self._is_below(block.hunk.anchors, at)]
 
     def _is_below(self, anchors: Sequence[str], at: int) -> bool:
         """Tell whether a line is in the block of the last anchor, which is in that of the one before, and so on."""
