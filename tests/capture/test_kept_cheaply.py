@@ -1,6 +1,8 @@
 """What saves work for each call: records that are written together, and a directory that is listed once."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -65,3 +67,21 @@ def test_a_command_that_begins_after_the_runs_were_listed_is_noticed(tmp_path: P
     assert shared.list_running("own") == ["other"]
     (runs / "third").mkdir()  # within the same step of the directory's time, perhaps
     assert sorted(shared.list_running("own")) == ["other", "third"]
+
+
+def test_a_command_that_changes_files_loads_nothing_of_the_way_in_which_agents_write(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from surehold import Settings, open_workspace\n"
+        "from surehold.stores.base import Call\n"
+        "call = Call(tool='run', operation='run', writer='run', argv=('rm',))\n"
+        "with open_workspace(sys.argv[1], settings=Settings(state_dir=sys.argv[2])) as workspace:\n"
+        "    run = workspace.record_run(call, 'change')\n"
+        "    run.open_keeper()\n"
+        "    run.finish(0)\n"
+        "unused = ('surehold.workspace.writer', 'surehold.workspace.draft', 'surehold.workspace.access.permission')\n"
+        "print([name for name in unused if name in sys.modules])\n"
+    )
+    (tmp_path / "root").mkdir()
+    words = [sys.executable, "-c", code, str(tmp_path / "root"), str(tmp_path / "state")]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"

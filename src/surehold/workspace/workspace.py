@@ -19,25 +19,24 @@ from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
 from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
-from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import SettledIntent
-from surehold.workspace.refusal_log import RefusalLog
 from surehold.workspace.settings import Limits, Mode, ReadGateSettings
-from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
     from surehold.disk.base import StoredEntry
     from surehold.text.page import FilePage
+    from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
     from surehold.workspace.access.question_board import QuestionBoard
     from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
+    from surehold.workspace.proposal import Proposal, Receipt
     from surehold.workspace.runs.recorder import RunRecorder
     from surehold.workspace.session import Session
+    from surehold.workspace.writer import WorkspaceWriter
 
 
 class Workspace:
@@ -52,7 +51,7 @@ class Workspace:
         policy: Policy | None = None,
         limits: Limits | None = None,
         mode: Mode | None = None,
-        approver: Approver | None = None,
+        approver: "Approver | None" = None,
         gate: ReadGateSettings | None = None,
         detector: EncodingDetector | None = None,
         clock: Callable[[], datetime] = utc_now,
@@ -74,7 +73,6 @@ class Workspace:
         self.reader = WorkspaceReader(
             disk=disk, store=store, policy=policy, limits=limits, detector=detector, runs=runs
         )
-        self.writer = WorkspaceWriter(self.reader, owner=owner, clock=clock, new_id=new_id)
         self.limits, self.policy = self.reader.limits, self.reader.policy
 
     @property
@@ -144,8 +142,8 @@ class Workspace:
         return self.reader.names.may_show_recorded(key)
 
     def write(
-        self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
-    ) -> Receipt:
+        self, *proposals: "Proposal", call: Call, dry_run: bool = False, permission: "Permission | None" = None
+    ) -> "Receipt":
         """Make all proposals happen, or none of them; the approver is asked first if the permission says so."""
         return self.writer.write(*proposals, call=call, dry_run=dry_run, permission=permission)
 
@@ -153,10 +151,14 @@ class Workspace:
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger."""
+        from surehold.workspace.refusal_log import RefusalLog
+
         RefusalLog(self.store, self.reader.names).record_paths(paths, call, change_id, error)
 
-    def record_unanswered(self, request: PermissionRequest, error: SureholdError) -> None:
+    def record_unanswered(self, request: "PermissionRequest", error: SureholdError) -> None:
         """Write a change into the ledger that a person was asked about and never answered, with its diff."""
+        from surehold.workspace.refusal_log import RefusalLog
+
         files, call = request.files, request.call
         approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
         log = RefusalLog(self.store, self.reader.names)
@@ -187,8 +189,10 @@ class Workspace:
         patience = self.limits.lock_timeout if timeout is None else timeout
         return self.reader.recovery.settle_dead(timeout=patience)
 
-    def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
+    def permission(self, mode: Mode | None = None, approver: "Approver | None" = None) -> "Permission":
         """Return what a new conversation may do; without a mode, an approver is asked if there is one."""
+        from surehold.workspace.access.permission import Permission
+
         asked = approver or self.approver
         usual: Mode = "default" if asked else "acceptEdits"
         chosen = self.mode or usual if mode is None else mode
@@ -204,12 +208,19 @@ class Workspace:
         agent: str = "",
         id: str = "",  # noqa: A002 - it is the id
         mode: Mode | None = None,
-        approver: Approver | None = None,
+        approver: "Approver | None" = None,
     ) -> "Session":
         """Begin a conversation, or go on with the one of that id, in a mode and with an approver."""
         from surehold.workspace.session import Session
 
         return Session(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
+
+    @cached_property
+    def writer(self) -> "WorkspaceWriter":
+        """The only way to change files; a command that is recorded changes them by itself."""
+        from surehold.workspace.writer import WorkspaceWriter
+
+        return WorkspaceWriter(self.reader, owner=self._owner, clock=self.clock, new_id=self.new_id)
 
     @cached_property
     def finder(self) -> "Finder":
