@@ -272,7 +272,7 @@ class Supervisor:
         elif to is not None:
             self.keeper.touch_directory(to.directory)
             if source is None or not _is_same_entry(source.path, to.path):
-                if os.path.lexists(to.path):
+                if self._guard is not None and os.path.lexists(to.path):
                     self._check_removal(to.path)
                 self.keeper.keep_removed(to.path, for_path=source.path if source else b"")
 
@@ -291,7 +291,7 @@ class Supervisor:
             self._make(place)
 
     def _make(self, place: Place) -> None:
-        if not os.path.lexists(place.path):
+        if self._guard is not None and not os.path.lexists(place.path):
             self._check_change(place.path)
         self.keeper.forget_places()
         self.keeper.touch_directory(place.directory)

@@ -113,8 +113,8 @@ class Change:
         before, after = self.before, self.after
         if before is None or after is None or before.meta is None or after.meta is None or self.to_path:
             return False
-        same_facts = before.meta == replace(after.meta, mtime_ns=before.meta.mtime_ns)
-        return before.kind == after.kind == "directory" and same_facts
+        is_directory = before.kind == after.kind == "directory"
+        return is_directory and before.meta == replace(after.meta, mtime_ns=before.meta.mtime_ns)
 
     def transitions(self) -> tuple[tuple[str, Version | None, Version | None], ...]:
         """List every path this change touches, as (path, before, after)."""

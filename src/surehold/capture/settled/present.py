@@ -61,7 +61,9 @@ def meta_from(facts: EntryFacts, attributes: Attributes) -> Meta:
 
 def is_same_entry(before: Version, after: Version, *, same_file: bool) -> bool:
     """Tell whether nothing is different; the other names of the very same file follow from their own changes."""
-    return before == (replace(after, links=before.links) if same_file else after)
+    if same_file and before.links != after.links:
+        after = replace(after, links=before.links)
+    return before == after
 
 
 class DiffBudget:
