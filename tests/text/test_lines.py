@@ -9,8 +9,7 @@ import pytest
 from spec.marks import requirement
 from surehold.text.anchored.rows import judge_quality
 from surehold.text.encoding import UTF8
-from surehold.text.lines import Lines, digest_text
-from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.snapshot import ABSENT, Lines, Snapshot, digest_text
 
 needs_grep = pytest.mark.skipif(shutil.which("grep") is None, reason="grep is not installed")
 

@@ -9,8 +9,7 @@ from surehold.text.anchored import rows as rows_module
 from surehold.text.anchored.rows import anchor_lines, stream_digests
 from surehold.text.encoding import UTF8, Encoding
 from surehold.text.escape import escape_lines, escape_text
-from surehold.text.lines import line_digests
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, line_digests
 
 ROW = re.compile(r"(\d+)#([0-9a-f]{6,16})(?:\.(\d+))?([!~]?)\|(.*)", re.DOTALL)
 

@@ -16,8 +16,7 @@ from surehold.stores.base import Blob, Head, PathRecord, Sighting, StaleRead, St
 from surehold.stores.ledger_rules import OutsideEdit, is_stale_read
 from surehold.stores.sightings import must_be_written_at_once
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot, Version
+from surehold.text.snapshot import Snapshot, Version, sha256_hex
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import charset_of

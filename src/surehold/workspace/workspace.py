@@ -17,8 +17,7 @@ from surehold.stores.ledger_entries import new_id, utc_now, utc_timestamp
 from surehold.stores.owner import Owner
 from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, sha256_hex
 from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
 from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile

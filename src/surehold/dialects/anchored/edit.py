@@ -16,9 +16,9 @@ from surehold.text.anchored.index import ShownVersion
 from surehold.text.anchored.operations import Operation
 from surehold.text.anchored.rows import AnchoredDiff, anchored_diff
 from surehold.text.escape import escape_lines, escape_text
-from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import EditPlan
 from surehold.text.sanity.check import SanityCheck, SanityReport
+from surehold.text.snapshot import LineRanges, merge_ranges
 from surehold.tools.call import AnswerBudget, CallContext, Json
 from surehold.tools.listing import Hints
 from surehold.tools.params import NestedParams, Params, SubjectPath

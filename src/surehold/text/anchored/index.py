@@ -14,8 +14,7 @@ from operator import itemgetter
 from surehold.text.align import shared_ends
 from surehold.text.encoding import UTF8
 from surehold.text.escape import escape_text
-from surehold.text.lines import DIGEST_DIGITS, LineRanges, digest_text, line_digests, merge_ranges
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import DIGEST_DIGITS, LineRanges, Snapshot, digest_text, line_digests, merge_ranges
 
 BUCKET_DIGITS = 4
 """As many digits every hash has; lines are sorted by them."""

@@ -10,10 +10,9 @@ from typing import Literal
 from surehold.text.diff import Hunk
 from surehold.text.encoding import Encoding
 from surehold.text.escape import escape_lines
-from surehold.text.lines import DIGEST_DIGITS, digest_text, line_digests
 from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import DIGEST_DIGITS, Snapshot, digest_text, line_digests
 
 Quality = Literal["low", "med", "high"]
 

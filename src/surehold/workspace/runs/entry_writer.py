@@ -329,7 +329,7 @@ def settle_whole(
 
 
 def _blob(data: bytes) -> Blob:
-    from surehold.text.lines import sha256_hex
+    from surehold.text.snapshot import sha256_hex
 
     return Blob(data=data, sha256=sha256_hex(data))
 
