@@ -58,7 +58,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "inner.a < inner.a_end and inner.b < inner.b_end and (inner.a_end - inner.a, inner.b_end - inner.b) != (1, 1)",
         "((inner.a < inner.a_end) and (inner.b < inner.b_end))",
     ): _TIME,
-    ("text/anchored/rows.py", "_anchor_numbered_lines", "isinstance(numbers, range)", "True"): _TIME,
+    ("text/anchored/lines.py", "_anchor_numbered_lines", "isinstance(numbers, range)", "True"): _TIME,
     ("text/page.py", "FilePage", "False", "True"): "only pages of a stream are asked, and they say it themselves",
     (
         "text/quoted/matching.py",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold.text.anchored.rows import judge_quality
+from surehold.text.anchored.lines import judge_quality
 from surehold.text.encoding import UTF8
 from surehold.text.snapshot import ABSENT, Lines, Snapshot, digest_text
 

@@ -83,7 +83,7 @@ def test_a_hash_that_matches_three_lines_at_six_digits_resolves_by_eight(monkeyp
         return [digests.get(each, 7) for each in found]
 
     assert text_lines.line_digests([b"one"], file.snapshot.encoding) != [digests[b"one"]]
-    for module in ("surehold.text.snapshot", "surehold.text.anchored.index", "surehold.text.anchored.rows"):
+    for module in ("surehold.text.snapshot", "surehold.text.anchored.lines"):
         monkeypatch.setattr(f"{module}.line_digests", fake)
 
     plan = file.plan(ReplaceLine(hash="abcdef22", content="2"))

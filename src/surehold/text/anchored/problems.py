@@ -16,7 +16,7 @@ from surehold.errors import (
     SchemaInvalid,
 )
 from surehold.text.anchored.anchor import LinePointer
-from surehold.text.anchored.index import IndexedVersion
+from surehold.text.anchored.lines import IndexedVersion
 from surehold.text.anchored.operations import LineChange, RangeOperation, SingleLineOperation
 from surehold.text.anchored.resolve import FoundLines, HomeVersion, UnclearLine
 from surehold.text.escape import preview_text, quote_line
