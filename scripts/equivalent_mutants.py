@@ -47,7 +47,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ): "of one pointer alone it is known already that it has no home",
     ("text/relocate.py", "_count_equal", "0", "1"): "a direction is -1 or 1",
     (
-        "stores/sqlite/log_sync.py",
+        "stores/sqlite/writers.py",
         "LogSync._stop_leading",
         "self._shared or self._open_shared()",
         "((self._shared) and (self._open_shared()))",

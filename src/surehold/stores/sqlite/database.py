@@ -27,8 +27,7 @@ from typing import Any, Literal
 
 from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
 from surehold.stores.sqlite import schema, state_errors
-from surehold.stores.sqlite.log_sync import LogSync
-from surehold.stores.sqlite.turns import hold_turn
+from surehold.stores.sqlite.writers import LogSync, hold_turn
 
 Durability = Literal["full", "none"]
 
