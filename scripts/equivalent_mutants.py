@@ -72,7 +72,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         'style == "mixed" and re.search(r"[\\r\\n]", self.new)',
         '((style == "mixed"))',
     ): _TIME,
-    ("workspace/access/policy.py", "Policy.__post_init__", "self.protected is PROTECTED", "False"): _TIME,
+    ("workspace/paths.py", "Policy.__post_init__", "self.protected is PROTECTED", "False"): _TIME,
     (
         "workspace/finder.py",
         "_check_search",

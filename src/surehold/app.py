@@ -140,8 +140,8 @@ def open_workspace(
     from surehold.library.arguments import bad_argument, path_text
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
-    from surehold.workspace.access.policy import Policy
     from surehold.workspace.access.protected_names import PROTECTED
+    from surehold.workspace.paths import Policy
 
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise bad_argument("settings", "a `Settings`", settings, 'settings=Settings(mode="default")')
@@ -209,7 +209,7 @@ def open_history(state_dir: Path, *, root: str, state: str = "", blobs: str = ""
 @contextmanager
 def open_reader(root: str, state_dir: Path, *, state: str = "", blobs: str = "") -> "Generator[WorkspaceReader]":
     """Open a directory for those who only read files and note what other programs do: faster than a workspace."""
-    from surehold.workspace.access.policy import Policy
+    from surehold.workspace.paths import Policy
     from surehold.workspace.reader import WorkspaceReader
 
     paths, state_dir = locate_workspace([root], Settings(state_dir=state_dir))

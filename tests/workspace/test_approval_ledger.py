@@ -20,7 +20,7 @@ from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import sha256_hex
 from surehold.tools.call import CallContext
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.paths import Policy
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.settings import Mode
 from workspaces import Bench, make_bench

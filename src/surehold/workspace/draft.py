@@ -12,9 +12,8 @@ from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits
 from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, Snapshot, Version, merge_ranges
-from surehold.workspace.access.policy import PathRules
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
-from surehold.workspace.paths import spelled_path
+from surehold.workspace.paths import PathRules, spelled_path
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, Sha256, depends_on_session
 from surehold.workspace.reader import WorkspaceReader
 

@@ -17,10 +17,9 @@ from surehold.stores.ledger_rules import OutsideEdit, is_stale_read
 from surehold.stores.sightings import must_be_written_at_once
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.snapshot import Snapshot, Version, sha256_hex
-from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import charset_of
-from surehold.workspace.paths import AnyPath, PathResolver, spelled_path
+from surehold.workspace.paths import AnyPath, PathResolver, Policy, spelled_path
 from surehold.workspace.recovery import Recovery
 from surehold.workspace.settings import Limits
 

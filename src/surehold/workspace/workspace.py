@@ -19,9 +19,8 @@ from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot, sha256_hex
 from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
-from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.paths import AnyPath
+from surehold.workspace.paths import AnyPath, Policy
 from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import SettledIntent

@@ -31,7 +31,7 @@ from surehold.stores.owner import Owner
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.access.policy import PathRules
+from surehold.workspace.paths import PathRules
 from surehold.workspace.proposal import EntrySwitch, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import abort_settled
