@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from surehold.stores.migration import PortableStore
     from surehold.text.encoding import EncodingDetector
     from surehold.workspace.access.permission import Approver
-    from surehold.workspace.history import HistoryReader
+    from surehold.workspace.past.history_reader import HistoryReader
     from surehold.workspace.reader import WorkspaceReader
     from surehold.workspace.settings import Mode
 
@@ -200,9 +200,10 @@ def locate_workspace(roots: list[str], settings: Settings) -> tuple[list[str], P
 
 
 def open_history(state_dir: Path, *, root: str, state: str = "", blobs: str = "") -> "HistoryReader":
-    """Open the history in a state directory, or of a root in a database, read-only."""
-    from surehold.workspace.history import HistoryReader
+    """Open the history in a state directory, or of a root in a database, for those who only look."""
+    from surehold.workspace.past.history_reader import HistoryReader
 
+    locate_workspace([root], Settings(state_dir=state_dir))
     return HistoryReader(open_store(state_dir, Settings(state=state, blobs=blobs), root=root))
 
 

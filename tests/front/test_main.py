@@ -307,6 +307,7 @@ def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell)
 
     assert "surehold.app" in modules
     assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess"})
+    assert modules.isdisjoint({"surehold.workspace.workspace", "surehold.disk.local", "surehold.text.plan"})
 
 
 def test_a_token_file_that_cannot_be_read_is_said_once(shell: Shell) -> None:

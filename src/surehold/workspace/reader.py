@@ -18,7 +18,6 @@ from surehold.stores.ledger_rules import OutsideEdit, is_stale_read
 from surehold.stores.sightings import must_be_written_at_once
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
 from surehold.text.snapshot import Snapshot, Version, sha256_hex
-from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.editorconfig import read_charset
 from surehold.workspace.paths import AnyPath, PathResolver, Policy, spelled_path
 from surehold.workspace.recovery import Recovery
@@ -26,6 +25,7 @@ from surehold.workspace.settings import Limits
 
 if TYPE_CHECKING:
     from surehold.text.page import FilePage, PageIndex
+    from surehold.workspace.access.seen_lines import KnownFile
     from surehold.workspace.runs.shared_paths import SharedPaths
 
 _Place = tuple[str, tuple[str, ...]]
@@ -266,8 +266,10 @@ class WorkspaceReader:
         with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
             self.note_outside(target, self.read_snapshot(target), shown=newest)
 
-    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+    def know_file(self, path: AnyPath, *, session: str = "") -> "KnownFile":
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
+        from surehold.workspace.access.seen_lines import KnownFile
+
         target = self.target(path)
         record = self.store.look([target.key], session=session).records[target.key]
         return KnownFile(record, self.read_snapshot(target), store=self.store, session=session)

@@ -18,24 +18,24 @@ from surehold.stores.owner import Owner
 from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot, sha256_hex
-from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
-from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath, Policy
-from surehold.workspace.proposal import Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
-from surehold.workspace.recovery import SettledIntent
-from surehold.workspace.refusal_log import RefusalLog
 from surehold.workspace.settings import Limits, Mode, ReadGateSettings
-from surehold.workspace.writer import WorkspaceWriter
 
 if TYPE_CHECKING:
     from surehold.disk.base import StoredEntry
     from surehold.text.page import FilePage
+    from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
     from surehold.workspace.access.question_board import QuestionBoard
+    from surehold.workspace.access.seen_lines import KnownFile
     from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
+    from surehold.workspace.proposal import Proposal, Receipt
+    from surehold.workspace.recovery import SettledIntent
+    from surehold.workspace.refusal_log import RefusalLog
     from surehold.workspace.runs.recorder import RunRecorder
     from surehold.workspace.session import Session
+    from surehold.workspace.writer import WorkspaceWriter
 
 
 class Workspace:
@@ -50,7 +50,7 @@ class Workspace:
         policy: Policy | None = None,
         limits: Limits | None = None,
         mode: Mode | None = None,
-        approver: Approver | None = None,
+        approver: "Approver | None" = None,
         gate: ReadGateSettings | None = None,
         detector: EncodingDetector | None = None,
         clock: Callable[[], datetime] = utc_now,
@@ -72,7 +72,6 @@ class Workspace:
         self.reader = WorkspaceReader(
             disk=disk, store=store, policy=policy, limits=limits, detector=detector, runs=runs
         )
-        self.writer = WorkspaceWriter(self.reader, owner=owner, clock=clock, new_id=new_id)
         self.limits, self.policy = self.reader.limits, self.reader.policy
 
     @property
@@ -133,7 +132,7 @@ class Workspace:
         """Return the sha256 of a file as it is now; empty when nothing is there."""
         return self.reader.fingerprint(path)
 
-    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+    def know_file(self, path: AnyPath, *, session: str = "") -> "KnownFile":
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
         return self.reader.know_file(path, session=session)
 
@@ -142,8 +141,8 @@ class Workspace:
         return self.reader.names.may_show_recorded(key)
 
     def write(
-        self, *proposals: Proposal, call: Call, dry_run: bool = False, permission: Permission | None = None
-    ) -> Receipt:
+        self, *proposals: "Proposal", call: Call, dry_run: bool = False, permission: "Permission | None" = None
+    ) -> "Receipt":
         """Make all proposals happen, or none of them; the approver is asked first if the permission says so."""
         return self.writer.write(*proposals, call=call, dry_run=dry_run, permission=permission)
 
@@ -151,14 +150,13 @@ class Workspace:
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger."""
-        RefusalLog(self.store, self.reader.names).record_paths(paths, call, change_id, error)
+        self._refusals.record_paths(paths, call, change_id, error)
 
-    def record_unanswered(self, request: PermissionRequest, error: SureholdError) -> None:
+    def record_unanswered(self, request: "PermissionRequest", error: SureholdError) -> None:
         """Write a change into the ledger that a person was asked about and never answered, with its diff."""
         files, call = request.files, request.call
         approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
-        log = RefusalLog(self.store, self.reader.names)
-        log.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
+        self._refusals.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
 
     def record_run(self, call: Call, change_id: str) -> "RunRecorder":
         """Begin the record of a command: one intent, one change, as many paths as it touches."""
@@ -180,13 +178,15 @@ class Workspace:
             shared=self.reader.shared_paths(self.runs_dir),
         )
 
-    def recover(self, *, timeout: float | None = None) -> tuple[SettledIntent, ...]:
+    def recover(self, *, timeout: float | None = None) -> "tuple[SettledIntent, ...]":
         """Close every change that a dead process left open. Safe to run twice; what is locked is waited for, or left."""
         patience = self.limits.lock_timeout if timeout is None else timeout
         return self.reader.recovery.settle_dead(timeout=patience)
 
-    def permission(self, mode: Mode | None = None, approver: Approver | None = None) -> Permission:
+    def permission(self, mode: Mode | None = None, approver: "Approver | None" = None) -> "Permission":
         """Return what a new conversation may do; without a mode, an approver is asked if there is one."""
+        from surehold.workspace.access.permission import Permission
+
         asked = approver or self.approver
         usual: Mode = "default" if asked else "acceptEdits"
         chosen = self.mode or usual if mode is None else mode
@@ -202,12 +202,25 @@ class Workspace:
         agent: str = "",
         id: str = "",  # noqa: A002 - it is the id
         mode: Mode | None = None,
-        approver: Approver | None = None,
+        approver: "Approver | None" = None,
     ) -> "Session":
         """Begin a conversation, or go on with the one of that id, in a mode and with an approver."""
         from surehold.workspace.session import Session
 
         return Session(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
+
+    @cached_property
+    def writer(self) -> "WorkspaceWriter":
+        """The one way to change a file."""
+        from surehold.workspace.writer import WorkspaceWriter
+
+        return WorkspaceWriter(self.reader, owner=self._owner, clock=self.clock, new_id=self.new_id)
+
+    @property
+    def _refusals(self) -> "RefusalLog":
+        from surehold.workspace.refusal_log import RefusalLog
+
+        return RefusalLog(self.store, self.reader.names)
 
     @cached_property
     def finder(self) -> "Finder":
@@ -277,7 +290,7 @@ class CheckpointManager:
                     return self.workspace.store.read_blob(before.sha256) if before else None
         return None
 
-    def roll_back_abandoned(self) -> tuple[SettledIntent, ...]:
+    def roll_back_abandoned(self) -> "tuple[SettledIntent, ...]":
         """Close the checkpoints of dead processes."""
         return self.workspace.recover()
 

@@ -14,7 +14,7 @@ from surehold.text.escape import escape_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from surehold.workspace.history import HistoryReader
+    from surehold.workspace.past.history_reader import HistoryReader
     from surehold.workspace.proposal import CallAuthor
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
@@ -49,7 +49,7 @@ class CommandContext:
         """Open the workspace; creates its state directory if there is none yet, and its root if a command removed it."""
         from surehold.app import Settings, open_workspace
 
-        if remake and self._is_removed():
+        if remake and self.is_removed():
             os.mkdir(self.root)  # noqa: PTH102 - a string all the way
             self.print_note(f"Made again: {self.root}")
         state_dir = as_path(self.state_dir) if self.state_dir else None
@@ -88,11 +88,11 @@ class CommandContext:
         return bool(self.state) or has_state_database(self.state_directory)
 
     def check_root(self, *, or_removed: bool = False) -> None:
-        if not as_path(self.root).is_dir() and not (or_removed and self._is_removed()):
+        if not as_path(self.root).is_dir() and not (or_removed and self.is_removed()):
             message, action = f"`{self.root}` is not a directory.", "Name a directory with --root."
             raise NotFound(message, path=self.root, reason="no_such_root", action=action)
 
-    def _is_removed(self) -> bool:
+    def is_removed(self) -> bool:
         """Tell whether the root is gone, and was a workspace: its history is known by its path."""
         if os.path.lexists(self.root) or not os.path.isdir(os.path.dirname(os.path.abspath(self.root))):  # noqa: PTH100, PTH112, PTH120
             return False
