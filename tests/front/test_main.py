@@ -13,7 +13,7 @@ import pytest
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.front.cli import command as commands
-from surehold.front.cli.main import COMMAND_MODULES, load_command
+from surehold.front.cli.command import COMMAND_MODULES, load_command
 
 GOLDEN = Path(__file__).parent / "help.txt"
 COMMANDS = [load_command(name) for name in COMMAND_MODULES]
@@ -297,6 +297,13 @@ def test_help_is_answered_before_anything_heavy_is_imported(shell: Shell) -> Non
         modules = imported(shell, *words)
         assert "surehold.front.cli.main" in modules
         assert modules.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["help"], ["--json", "-h"], []])
+def test_the_overview_is_shown_before_any_command_is_imported(shell: Shell, words: list[str]) -> None:
+    named = {name for name in imported(shell, *words) if name.startswith("surehold.front.cli.")}
+
+    assert named == {"surehold.front.cli.command", "surehold.front.cli.main", "surehold.front.cli.output"}
 
 
 def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell) -> None:
