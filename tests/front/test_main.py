@@ -313,7 +313,7 @@ def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell)
     modules = imported(shell, "log")
 
     assert "surehold.app" in modules
-    assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess"})
+    assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess", "shutil"})
     assert modules.isdisjoint({"surehold.workspace.workspace", "surehold.disk.local", "surehold.text.plan"})
 
 

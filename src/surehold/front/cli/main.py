@@ -25,7 +25,7 @@ from surehold.front.cli.command import (
     make_context,
     overview_text,
 )
-from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
+from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, terminal_columns
 from surehold.text.escape import escape_text
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
@@ -48,11 +48,18 @@ _JOINED_OPTIONS = ("--root=", "--state-dir=", "--state=", "--blobs=")
 _FLAGS = frozenset({"--json", "--no-color", "--no-pager"})
 
 
+class HelpLayout(argparse.RawDescriptionHelpFormatter):
+    """Knows how wide the terminal is without `shutil`, which brings what unpacks archives."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, **{"width": terminal_columns(sys.__stdout__ or sys.stdout) - 2, **settings})
+
+
 class CommandParser(argparse.ArgumentParser):
     """Raises instead of exiting, accepts no abbreviations, and has the global options on every command."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", HelpLayout)
         # `tool` has a `--json` of its own, which takes the place of the global one.
         super().__init__(allow_abbrev=False, conflict_handler="resolve", **settings)
         # Without a default of its own, an option after the command does not erase one before it.
