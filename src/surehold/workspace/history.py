@@ -163,13 +163,13 @@ class History(HistoryReader):
         """Look up what selectors name; refuse what names nothing, or several."""
         return super().select(words, now=now or self._workspace.clock(), zone=zone)
 
-    def _locate_path(self, path: str) -> RecordedPlace | None:
-        if recorded_key(self._workspace, path.rstrip("/") or "/") in {"", "."}:
+    def _locate_path(self, word: str) -> RecordedPlace | None:
+        if recorded_key(self._workspace, word.rstrip("/") or "/") in {"", "."}:
             return None
-        key = recorded_key(self._workspace, path.rstrip("/"))
+        key = recorded_key(self._workspace, word.rstrip("/"))
         is_directory = bool(self._store.list_entries(LedgerQuery(under=key, limit=1)))
         if not is_directory and not self._store.list_entries(LedgerQuery(path=key, limit=1)):
-            raise no_history_error(path)
+            raise no_history_error(word)
         return RecordedPlace(
             key=key, is_directory=is_directory, earlier=() if is_directory else find_earlier_names(self._store, key)
         )

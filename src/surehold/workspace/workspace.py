@@ -211,7 +211,7 @@ class Workspace:
 
     @cached_property
     def writer(self) -> "WorkspaceWriter":
-        """The one way to change a file."""
+        """What `write` goes through: the one way to change a file."""
         from surehold.workspace.writer import WorkspaceWriter
 
         return WorkspaceWriter(self.reader, owner=self._owner, clock=self.clock, new_id=self.new_id)

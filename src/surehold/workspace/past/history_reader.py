@@ -58,8 +58,8 @@ class HistoryReader:
         """Look up what selectors name, but for paths: where those lead is known to a workspace alone."""
         return resolve_selectors(words, self._store, now=now, zone=zone, locate=self._locate_path)
 
-    def _locate_path(self, path: str) -> RecordedPlace | None:
-        raise InvalidArgument(f"A history alone does not know where `{path}` leads.", reason="no_workspace")
+    def _locate_path(self, word: str) -> RecordedPlace | None:
+        raise InvalidArgument(f"A history alone does not know where `{word}` leads.", reason="no_workspace")
 
     def iterate(self, selection: ChangeSelection, *, ok_only: bool = True, outside: bool = False) -> Iterator[Entry]:
         """Yield the entries that a selection names, newest first."""
