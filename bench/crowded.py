@@ -17,8 +17,7 @@ from surehold import open_workspace
 from surehold.app import Settings
 from surehold.stores.base import Call, Change, Intent
 from surehold.stores.owner import current_owner
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Version, sha256_hex
 
 _INTENTS, _WRITERS, _READS = 1_000, 16, 1_500
 _WRITER = """

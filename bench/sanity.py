@@ -23,7 +23,7 @@ from tree_sitter import Node
 
 from surehold.syntax.grammar import Grammar
 from surehold.syntax.languages import parsers_for
-from surehold.text.anchored.rows import anchor_lines, judge_quality
+from surehold.text.anchored.lines import anchor_lines, judge_quality
 from surehold.text.plan import EditPlan, Span, SpliceSpans, spans_between
 from surehold.text.sanity.check import SanityCheck, SanityReport
 from surehold.text.snapshot import Snapshot

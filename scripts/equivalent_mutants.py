@@ -47,7 +47,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ): "of one pointer alone it is known already that it has no home",
     ("text/relocate.py", "_count_equal", "0", "1"): "a direction is -1 or 1",
     (
-        "stores/sqlite/log_sync.py",
+        "stores/sqlite/writers.py",
         "LogSync._stop_leading",
         "self._shared or self._open_shared()",
         "((self._shared) and (self._open_shared()))",
@@ -58,7 +58,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "inner.a < inner.a_end and inner.b < inner.b_end and (inner.a_end - inner.a, inner.b_end - inner.b) != (1, 1)",
         "((inner.a < inner.a_end) and (inner.b < inner.b_end))",
     ): _TIME,
-    ("text/anchored/rows.py", "_anchor_numbered_lines", "isinstance(numbers, range)", "True"): _TIME,
+    ("text/anchored/lines.py", "_anchor_numbered_lines", "isinstance(numbers, range)", "True"): _TIME,
     ("text/page.py", "FilePage", "False", "True"): "only pages of a stream are asked, and they say it themselves",
     (
         "text/quoted/matching.py",
@@ -72,7 +72,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         'style == "mixed" and re.search(r"[\\r\\n]", self.new)',
         '((style == "mixed"))',
     ): _TIME,
-    ("workspace/access/policy.py", "Policy.__post_init__", "self.protected is PROTECTED", "False"): _TIME,
+    ("workspace/paths.py", "Policy.__post_init__", "self.protected is PROTECTED", "False"): _TIME,
     (
         "workspace/finder.py",
         "_check_search",

@@ -17,9 +17,8 @@ from reference_text import cell, code, line, table
 
 from surehold import errors
 from surehold.errors import SureholdError
-from surehold.front.cli.command import GLOBAL_OPTIONS, Argument, Command
+from surehold.front.cli.command import COMMAND_GROUPS, GLOBAL_OPTIONS, Argument, Command, load_command
 from surehold.front.cli.config.configuration import SETTINGS
-from surehold.front.cli.main import COMMAND_GROUPS, load_command
 from surehold.library.families import DEFAULT_FAMILIES, FAMILIES, FAMILY_TOOLS, NAMESPACES, load_tool
 from surehold.tools.spec import AnyTool
 

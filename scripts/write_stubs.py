@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import surehold
+from surehold.front.cli.command import COMMAND_MODULES, load_command
 from surehold.library.families import FAMILIES, FAMILY_TOOLS, NAMESPACES, load_tool, tools_of
 from surehold.library.session import AgentSession
 from surehold.library.tool_methods import method_signature
@@ -131,8 +132,18 @@ def tool_listings() -> str:
 LISTINGS = SOURCE / "library/tools.json"
 
 
+def command_sentences() -> str:
+    """Return what each command of the command line does, for the overview, which loads none of them."""
+    rows = {name: load_command(name).help for name in COMMAND_MODULES}
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+COMMANDS = SOURCE / "front/cli/commands.json"
+
+
 if __name__ == "__main__":
     LISTINGS.write_text(tool_listings(), encoding="utf-8")
+    COMMANDS.write_text(command_sentences(), encoding="utf-8")
     ruff = [sys.executable, "-m", "ruff"]
     for stub, source in STUBS.items():
         stub.write_text(source(), encoding="utf-8")

@@ -15,7 +15,7 @@ from surehold.disk.local import LocalDisk
 from surehold.stores.base import Call, Operation, Store
 from surehold.stores.owner import current_owner
 from surehold.stores.sqlite.store import SqliteStore
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.paths import Policy
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace
 

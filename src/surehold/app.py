@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from surehold.stores.migration import PortableStore
     from surehold.text.encoding import EncodingDetector
     from surehold.workspace.access.permission import Approver
-    from surehold.workspace.history import HistoryReader
+    from surehold.workspace.past.history_reader import HistoryReader
     from surehold.workspace.reader import WorkspaceReader
     from surehold.workspace.settings import Mode
 
@@ -140,8 +140,8 @@ def open_workspace(
     from surehold.library.arguments import bad_argument, path_text
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
-    from surehold.workspace.access.policy import Policy
     from surehold.workspace.access.protected_names import PROTECTED
+    from surehold.workspace.paths import Policy
 
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise bad_argument("settings", "a `Settings`", settings, 'settings=Settings(mode="default")')
@@ -200,16 +200,17 @@ def locate_workspace(roots: list[str], settings: Settings) -> tuple[list[str], P
 
 
 def open_history(state_dir: Path, *, root: str, state: str = "", blobs: str = "") -> "HistoryReader":
-    """Open the history in a state directory, or of a root in a database, read-only."""
-    from surehold.workspace.history import HistoryReader
+    """Open the history in a state directory, or of a root in a database, for those who only look."""
+    from surehold.workspace.past.history_reader import HistoryReader
 
+    locate_workspace([root], Settings(state_dir=state_dir))
     return HistoryReader(open_store(state_dir, Settings(state=state, blobs=blobs), root=root))
 
 
 @contextmanager
 def open_reader(root: str, state_dir: Path, *, state: str = "", blobs: str = "") -> "Generator[WorkspaceReader]":
     """Open a directory for those who only read files and note what other programs do: faster than a workspace."""
-    from surehold.workspace.access.policy import Policy
+    from surehold.workspace.paths import Policy
     from surehold.workspace.reader import WorkspaceReader
 
     paths, state_dir = locate_workspace([root], Settings(state_dir=state_dir))

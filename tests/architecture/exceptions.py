@@ -23,7 +23,6 @@ PATH_TEXT = {
     "syntax/languages.py": "the language follows from the name",
     "text/patch": "the names in the text of a patch",
     "text/sanity": "the language follows from the name",
-    "workspace/access/policy.py": "rules are about names",
     "workspace/finder.py": "public: callers write text",
     "workspace/history.py": "public: callers write text",
     "workspace/reader.py": "public: callers write text",

@@ -168,7 +168,7 @@ def test_what_was_traced_holds_until_the_tests_or_a_module_that_they_execute_cha
 
 
 def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: Path) -> None:
-    path, tests = "text/lines.py", ["tests/workspace/test_reading.py"]
+    path, tests = "text/snapshot.py", ["tests/workspace/test_reading.py"]
     source = (PACKAGE / path).read_bytes()
     mutant = next(one for one in find_mutants(path, source) if one.scope == "merge_ranges" and one.mutated == "None")
     copy = PrivateCopy(tmp_path / "copy")
@@ -193,7 +193,7 @@ def test_a_mutant_that_ends_or_keeps_pytest_is_tried_alone_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mutate, "_SILENT_SECONDS", 2)
-    mutants = find_mutants("text/lines.py", (PACKAGE / "text" / "lines.py").read_bytes())[:6]
+    mutants = find_mutants("text/snapshot.py", (PACKAGE / "text" / "snapshot.py").read_bytes())[:6]
     results, started = tmp_path / "results", list["subprocess.Popen[bytes]"]()
     # Two are tried, and pytest ends; then one, and it hangs; then the last one.
     scripts = [f'echo \'"a"\n"b"\' > {results}', f"echo '\"d\"' > {results}; sleep 1000", f"echo '\"f\"' > {results}"]
@@ -207,9 +207,9 @@ def test_a_mutant_that_ends_or_keeps_pytest_is_tried_alone_and_the_others_go_on(
             started.append(subprocess.Popen(["sh", "-c", scripts[len(started)]], start_new_session=True))
             return started[-1]
 
-    file = tmp_path / "src" / "surehold" / "text" / "lines.py"
+    file = tmp_path / "src" / "surehold" / "text" / "snapshot.py"
     file.parent.mkdir(parents=True)
-    file.write_bytes((PACKAGE / "text" / "lines.py").read_bytes())
+    file.write_bytes((PACKAGE / "text" / "snapshot.py").read_bytes())
 
     assert list(StuckCopy().try_in_forks([(one, ()) for one in mutants])) == ["a", "b", None, "d", None, "f"]
     assert [process.poll() is not None for process in started] == [True] * 3

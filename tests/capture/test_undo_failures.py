@@ -16,7 +16,7 @@ from surehold.errors import StateUnavailable
 from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import Entry
 from surehold.stores.sqlite.store import SqliteStore
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.settings import Limits
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Literal
 
 from surehold.stores.base import Entry, LedgerQuery, Store
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 Answer = Literal["acknowledged", "refused", "unknown"]
 

@@ -26,8 +26,8 @@ from surehold.stores.postgres import schema
 from surehold.stores.postgres.address import parse_address
 from surehold.stores.postgres.database import PostgresDatabase
 from surehold.stores.postgres.store import open_postgres_store
-from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.proposal import Proposal, Receipt, Sha256
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace

@@ -18,7 +18,7 @@ from concurrency import worker as program
 from concurrency.checker import Event, Recording, violations
 from spec.marks import requirement
 from surehold.stores.base import LedgerQuery
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.workspace import Workspace
 from waiting import wait_until
 from workspaces import real_workspace

@@ -16,9 +16,9 @@ from surehold.app import Settings, open_workspace
 from surehold.disk.kernel import Kernel
 from surehold.errors import AlreadyExists, LockTimeout, NotFound, RecoveryRequired, StaleFile
 from surehold.stores.base import Call
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.proposal import Absent, Exact, Proposal, Receipt, Sha256
 from surehold.workspace.workspace import Workspace
 

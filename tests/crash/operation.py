@@ -24,10 +24,10 @@ from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.library.session import AgentSession
 from surehold.stores.base import Operation
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.proposal import Absent, CallAuthor, Exact, Proposal, Sha256
 from surehold.workspace.workspace import Workspace
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from surehold.app import Settings, open_workspace
 from surehold.stores.base import Begun, Busy, Call, Intent, Operation, Replay, StaleRead
-from surehold.stores.sqlite import log_sync
+from surehold.stores.sqlite import writers
 from surehold.stores.sqlite.store import SqliteStore
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteBytes
@@ -66,7 +66,7 @@ def answer_before_the_disk() -> None:
     def no_sync(place: int) -> None:
         del place
 
-    log_sync.sync_data = no_sync
+    writers.sync_data = no_sync
 
 
 def begin_without_the_disk() -> None:

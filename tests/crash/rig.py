@@ -19,8 +19,8 @@ from typing import Any, Self
 from crash import operation as program
 from surehold.errors import SureholdError
 from surehold.stores.base import Call, LedgerQuery
-from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.workspace import Workspace
 from waiting import HANG_SECONDS

@@ -20,7 +20,7 @@ from spec.marks import requirement
 from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.stores.base import LedgerQuery
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 WORKERS, EDITS = ("8", "20") if SOAK else ("3", "3")

@@ -55,6 +55,11 @@ def test_a_session_has_a_method_for_every_tool_that_takes_what_the_tool_takes(
             assert given == info.default
 
 
+def test_the_overview_of_commands_has_the_sentences_of_their_definitions() -> None:
+    """`make fix` writes them again."""
+    assert WRITER["COMMANDS"].read_text(encoding="utf-8") == WRITER["command_sentences"]()
+
+
 def test_tools_are_listed_as_they_are() -> None:
     """`make fix` writes the list again."""
     assert WRITER["LISTINGS"].read_text(encoding="utf-8") == WRITER["tool_listings"]()

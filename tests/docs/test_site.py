@@ -14,8 +14,8 @@ import surehold
 from spec.marks import requirement
 from surehold import aio, errors
 from surehold.errors import SureholdError
+from surehold.front.cli.command import COMMAND_MODULES, load_command
 from surehold.front.cli.config.configuration import SETTINGS
-from surehold.front.cli.main import COMMAND_MODULES, load_command
 from surehold.library.families import list_tools
 from surehold.library.session import AgentSession
 from surehold.library.workspace import AgentWorkspace

@@ -11,7 +11,7 @@ from front.shell import Shell
 from spec.marks import requirement
 from stores.scenes import fill_history
 from surehold.app import open_workspace
-from surehold.front.cli.main import COMMAND_MODULES
+from surehold.front.cli.command import COMMAND_MODULES
 
 SCRIPT = """
 read a.txt

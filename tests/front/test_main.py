@@ -14,7 +14,7 @@ import pytest
 from front.shell import Shell
 from spec.marks import requirement
 from surehold.front.cli import command as commands
-from surehold.front.cli.main import COMMAND_MODULES, load_command
+from surehold.front.cli.command import COMMAND_MODULES, load_command
 
 GOLDEN = Path(__file__).parent / "help.txt"
 COMMANDS = [load_command(name) for name in COMMAND_MODULES]
@@ -318,6 +318,13 @@ def test_help_is_answered_before_anything_heavy_is_imported(shell: Shell) -> Non
         assert modules.isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("words", [["--help"], ["help"], ["--json", "-h"], []])
+def test_the_overview_is_shown_before_any_command_is_imported(shell: Shell, words: list[str]) -> None:
+    named = {name for name in imported(shell, *words) if name.startswith("surehold.front.cli.")}
+
+    assert named == {"surehold.front.cli.command", "surehold.front.cli.main", "surehold.front.cli.output"}
+
+
 def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     shell.edit("a.txt", "one", "two")
@@ -325,7 +332,8 @@ def test_the_log_is_shown_without_what_only_tools_and_servers_need(shell: Shell)
     modules = imported(shell, "log")
 
     assert "surehold.app" in modules
-    assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess"})
+    assert modules.isdisjoint({"pydantic", "asyncio", "mcp", "pathspec", "surehold.tools.spec", "subprocess", "shutil"})
+    assert modules.isdisjoint({"surehold.workspace.workspace", "surehold.disk.local", "surehold.text.plan"})
 
 
 def test_a_token_file_that_cannot_be_read_is_said_once(shell: Shell) -> None:

@@ -15,7 +15,7 @@ from properties.strategies import LETTERS, UNICODE, Sample, any_bytes, samples
 from surehold.errors import LineEditError
 from surehold.text.align import EqualRun, align_lines
 from surehold.text.anchored.edits import AnchoredEdits
-from surehold.text.anchored.index import ShownVersion
+from surehold.text.anchored.lines import AnchoredLine, ShownVersion, anchor_lines_at
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
@@ -25,7 +25,6 @@ from surehold.text.anchored.operations import (
     ReplaceLine,
     ReplaceRange,
 )
-from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.encoding import Encoding
 from surehold.text.snapshot import Snapshot
 from text.anchored import shown_version

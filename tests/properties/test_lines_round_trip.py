@@ -3,9 +3,8 @@ from hypothesis import given
 from properties.strategies import Sample, any_bytes, samples
 from spec.marks import requirement
 from surehold.text.encoding import RAW, UTF8
-from surehold.text.lines import Lines
 from surehold.text.page import read_page
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Lines, Snapshot
 
 
 @requirement("text:line:own_terminator")

@@ -13,9 +13,9 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import SureholdError, UndoConflict
 from surehold.stores.base import Call, LedgerQuery, Operation
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Edit, Keep
 from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import Absent, Proposal, Sha256
 from workspaces import Bench, call, make_bench

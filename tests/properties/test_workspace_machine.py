@@ -22,10 +22,10 @@ from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.disk.local import LocalDisk
 from surehold.errors import SureholdError
 from surehold.stores.base import LedgerQuery, Operation
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256
 from surehold.workspace.workspace import Workspace
 from workspaces import Clock, DiskKind, StoreKind, call, make_store

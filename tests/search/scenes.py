@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from surehold.search.query import GlobResult, Listing, Search, SearchResult
-from surehold.workspace.access.policy import Policy
 from surehold.workspace.finder import Finder
+from surehold.workspace.paths import Policy
 from workspaces import Bench, DiskKind, make_bench
 
 ENGINES = ("ripgrep", "python")

@@ -19,7 +19,7 @@ from stores.scenes import Clock, blob, call, change, intent
 from surehold.app import Settings, open_workspace
 from surehold.errors import DiskFailed, SureholdError
 from surehold.stores.base import Begun, LedgerQuery, Replay
-from surehold.stores.sqlite import log_sync
+from surehold.stores.sqlite import writers
 from surehold.stores.sqlite.database import Database
 from surehold.stores.sqlite.store import SqliteStore
 from waiting import wait_until
@@ -43,7 +43,7 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()
-    monkeypatch.setattr(log_sync, "sync_data", disk.sync)
+    monkeypatch.setattr(writers, "sync_data", disk.sync)
     return disk
 
 
@@ -87,7 +87,7 @@ def names(store: SqliteStore) -> list[str]:
 def test_one_sync_serves_all_that_wait(
     durable: SqliteStore, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_sync, "_STOPPED_SECONDS", 1e9)
+    monkeypatch.setattr(writers, "_STOPPED_SECONDS", 1e9)
     shared = tmp_path / "state" / "state.sync"
     others = [threading.Thread(target=durable.keep_blob, args=(blob(b"%d" % n),)) for n in range(7)]
 
@@ -239,14 +239,14 @@ def test_a_damaged_number_is_no_promise(durable: SqliteStore, disk: Disk, tmp_pa
 def test_where_syncs_are_slow_a_leader_is_waited_for_longer(
     durable: SqliteStore, disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_sync, "_STOPPED_SECONDS", 0.0)
-    slow, listened, listen = 100 * 10**9, list[int](), log_sync.LogSync._listen
+    monkeypatch.setattr(writers, "_STOPPED_SECONDS", 0.0)
+    slow, listened, listen = 100 * 10**9, list[int](), writers.LogSync._listen
 
-    def count(sync: log_sync.LogSync, bell: int) -> None:
+    def count(sync: writers.LogSync, bell: int) -> None:
         listened.append(bell)
         listen(sync, bell)
 
-    monkeypatch.setattr(log_sync.LogSync, "_listen", count)
+    monkeypatch.setattr(writers.LogSync, "_listen", count)
     shared = tmp_path / "state" / "state.sync"
     shared.write_bytes(b"".join(n.to_bytes(WORD, "little") for n in (0, 0, 0, 0, 0, slow)))
     waits = threading.Thread(target=durable.keep_blob, args=(blob(b"second"),))
@@ -291,7 +291,7 @@ def test_an_interrupted_leader_leaves_the_lead(
         monkeypatch.setattr(fcntl, "flock", lock)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(log_sync, "_STOPPED_SECONDS", 1e9)  # a lead that was kept would be waited for
+    monkeypatch.setattr(writers, "_STOPPED_SECONDS", 1e9)  # a lead that was kept would be waited for
     sync = durable._database._sync
     monkeypatch.setattr(fcntl, "flock", interrupted)
     with pytest.raises(KeyboardInterrupt), Path(os.devnull).open() as log:

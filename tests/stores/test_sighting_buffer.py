@@ -23,7 +23,7 @@ from surehold.errors import StateUnavailable
 from surehold.stores import sightings
 from surehold.stores.base import Blob
 from surehold.stores.sightings import ShownSighting, SightingBuffer, must_be_written_at_once
-from surehold.stores.sqlite import database, turns
+from surehold.stores.sqlite import database, writers
 from surehold.stores.sqlite.store import SqliteStore
 from waiting import wait_until
 
@@ -307,7 +307,7 @@ def test_sightings_whose_bytes_wait_are_not_written_without_them(
 def test_the_end_of_a_process_does_not_wait_long_for_a_stopped_writer(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited, hold = list[float](), turns.hold_turn
+    waited, hold = list[float](), writers.hold_turn
 
     def hold_briefly(lock: Path, *, database: Path, patience: float) -> AbstractContextManager[None]:
         waited.append(patience)

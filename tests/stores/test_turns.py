@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from surehold.errors import LockTimeout, StateUnavailable
-from surehold.stores.sqlite import turns
+from surehold.stores.sqlite import writers
 from waiting import HANG_SECONDS, wait_until
 
 TAKE = """
@@ -30,7 +30,7 @@ def lock(tmp_path: Path) -> Path:
 
 
 def wait_in_line(lock: Path, patience: float = HANG_SECONDS) -> None:
-    with turns.hold_turn(lock, database=lock.with_name("state.db"), patience=patience):
+    with writers.hold_turn(lock, database=lock.with_name("state.db"), patience=patience):
         pass
 
 
@@ -60,7 +60,7 @@ def open_files(lock: Path) -> int:
 
 
 def waiters() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if isinstance(thread, turns._QueueWaiter)]
+    return [thread for thread in threading.enumerate() if isinstance(thread, writers._QueueWaiter)]
 
 
 def interrupt_after(patch: pytest.MonkeyPatch, owner: object, name: str) -> None:
@@ -93,7 +93,7 @@ def test_an_interrupted_wait_gives_back_a_lock_that_comes_later(
     lock: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     with held_elsewhere(lock):
-        interrupt_after(monkeypatch, turns._QueueWaiter, method)
+        interrupt_after(monkeypatch, writers._QueueWaiter, method)
         with pytest.raises(KeyboardInterrupt):
             wait_in_line(lock, patience=0.1)
 
@@ -103,7 +103,7 @@ def test_an_interrupted_wait_gives_back_a_lock_that_comes_later(
 
 
 def test_an_interrupt_after_a_successful_wait_leaves_the_lock_free(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt_after(monkeypatch, turns, "_wait_in_line")
+    interrupt_after(monkeypatch, writers, "_wait_in_line")
     with held_elsewhere(lock):
         caught: list[BaseException] = []
 
@@ -126,7 +126,7 @@ def test_a_turn_that_was_waited_for_keeps_others_out_until_its_end(lock: Path) -
     arrived, tried = threading.Event(), threading.Event()
 
     def wait() -> None:
-        with turns.hold_turn(lock, database=lock.with_name("state.db"), patience=HANG_SECONDS):
+        with writers.hold_turn(lock, database=lock.with_name("state.db"), patience=HANG_SECONDS):
             arrived.set()
             tried.wait(HANG_SECONDS)
 
@@ -146,7 +146,7 @@ def test_a_turn_that_was_waited_for_keeps_others_out_until_its_end(lock: Path) -
 
 
 def test_an_interrupted_body_leaves_the_lock_free(lock: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), turns.hold_turn(lock, database=lock, patience=HANG_SECONDS):
+    with pytest.raises(KeyboardInterrupt), writers.hold_turn(lock, database=lock, patience=HANG_SECONDS):
         raise KeyboardInterrupt
 
     assert_free_for_another_process(lock)
@@ -182,7 +182,7 @@ def test_a_wait_without_a_thread_still_ends(lock: Path, monkeypatch: pytest.Monk
     def no_threads(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(turns._QueueWaiter, "start", no_threads)
+    monkeypatch.setattr(writers._QueueWaiter, "start", no_threads)
     with held_elsewhere(lock), pytest.raises(LockTimeout):
         wait_in_line(lock, patience=0.05)
 
@@ -191,7 +191,7 @@ def test_a_wait_without_a_thread_still_ends(lock: Path, monkeypatch: pytest.Monk
 
 
 def test_a_child_forked_inside_a_turn_leaves_it_to_its_parent(lock: Path) -> None:
-    with turns.hold_turn(lock, database=lock, patience=HANG_SECONDS):
+    with writers.hold_turn(lock, database=lock, patience=HANG_SECONDS):
         pid = os.fork()
         if pid == 0:
             os._exit(open_files(lock))

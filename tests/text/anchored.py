@@ -8,7 +8,7 @@ import pytest
 
 from surehold.errors import LineEditError
 from surehold.text.anchored.edits import AnchoredEdits
-from surehold.text.anchored.index import ShownVersion
+from surehold.text.anchored.lines import AnchoredLine, ShownVersion, anchor_lines_at
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
@@ -18,7 +18,6 @@ from surehold.text.anchored.operations import (
     ReplaceLine,
     ReplaceRange,
 )
-from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.plan import EditPlan
 from surehold.text.snapshot import Snapshot
 

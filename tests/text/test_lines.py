@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold.text.anchored.rows import judge_quality
+from surehold.text.anchored.lines import judge_quality
 from surehold.text.encoding import UTF8
-from surehold.text.lines import Lines, digest_text
-from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.snapshot import ABSENT, Lines, Snapshot, digest_text
 
 needs_grep = pytest.mark.skipif(shutil.which("grep") is None, reason="grep is not installed")
 

@@ -4,8 +4,8 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import BinaryFile
-from surehold.text.lines import sha256_hex
 from surehold.text.page import read_page
+from surehold.text.snapshot import sha256_hex
 
 
 def pages(data: bytes, size: int = 7) -> list[bytes]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surehold.text.anchored.rows import anchored_diff
+from surehold.text.anchored.lines import anchored_diff
 from surehold.text.encoding import Encoding, encoding_named
 from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan, Span, diff_of_plan, splice_spans

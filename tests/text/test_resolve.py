@@ -13,7 +13,7 @@ from surehold.errors import (
     RangeUnseen,
     SchemaInvalid,
 )
-from surehold.text import lines as text_lines
+from surehold.text import snapshot as text_lines
 from surehold.text.anchored.operations import DeleteLine, DeleteRange, Operation, ReplaceLine
 from surehold.text.encoding import Encoding
 from surehold.text.snapshot import Snapshot
@@ -82,9 +82,9 @@ def test_a_hash_that_matches_three_lines_at_six_digits_resolves_by_eight(monkeyp
     def fake(found: list[bytes], _: Encoding) -> list[int]:
         return [digests.get(each, 7) for each in found]
 
-    for module in ("surehold.text.snapshot", "surehold.text.anchored.index", "surehold.text.anchored.rows"):
-        monkeypatch.setattr(f"{module}.line_digests", fake)
     assert text_lines.line_digests([b"one"], file.snapshot.encoding) != [digests[b"one"]]
+    for module in ("surehold.text.snapshot", "surehold.text.anchored.lines"):
+        monkeypatch.setattr(f"{module}.line_digests", fake)
 
     plan = file.plan(ReplaceLine(hash="abcdef22", content="2"))
     error = file.refuse(ReplaceLine(hash="abcdef", content="2"))

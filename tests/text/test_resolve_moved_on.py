@@ -11,7 +11,7 @@ from surehold.errors import (
     InvalidRangeOrder,
     RangeUnseen,
 )
-from surehold.text.anchored.index import IndexedVersion
+from surehold.text.anchored.lines import IndexedVersion
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,

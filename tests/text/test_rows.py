@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.marks import requirement
-from surehold.text.anchored import rows as rows_module
-from surehold.text.anchored.rows import anchor_lines, stream_digests
+from surehold.text.anchored import lines as lines_module
+from surehold.text.anchored.lines import anchor_lines, stream_digests
 from surehold.text.encoding import UTF8, Encoding
 from surehold.text.escape import escape_lines, escape_text
-from surehold.text.lines import line_digests
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, line_digests
 
 ROW = re.compile(r"(\d+)#([0-9a-f]{6,16})(?:\.(\d+))?([!~]?)\|(.*)", re.DOTALL)
 
@@ -53,7 +52,7 @@ def test_lines_that_begin_alike_are_spelled_with_a_longer_hash(monkeypatch: pyte
     def fake(lines: list[bytes], _: Encoding) -> list[int]:
         return [digests[line] for line in lines]
 
-    monkeypatch.setattr(rows_module, "line_digests", fake)
+    monkeypatch.setattr(lines_module, "line_digests", fake)
     everything = [[digests[b"one"], digests[b"two"], digests[b"six"]]]
 
     found = anchor_lines([b"one", b"six"], everything, start=1, encoding=UTF8)

@@ -1,7 +1,7 @@
 import pytest
 
 from spec.marks import requirement
-from surehold.text.anchored.rows import anchor_lines
+from surehold.text.anchored.lines import anchor_lines
 from surehold.text.snapshot import Snapshot
 from text.sanity_scenes import kinds, report
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from spec.marks import requirement
-from surehold.text.anchored.rows import anchor_lines, judge_quality
+from surehold.text.anchored.lines import anchor_lines, judge_quality
 from surehold.text.snapshot import Snapshot
 from text.sanity_scenes import kinds, report
 

@@ -16,11 +16,11 @@ from surehold.dialects.shared.read_file import read_file
 from surehold.errors import Cancelled, PermissionDenied, PermissionRequired, StaleFile
 from surehold.front.shared.ledger_json import approval_record, entry_summary
 from surehold.stores.base import Entry
-from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import sha256_hex
 from surehold.tools.call import CallContext
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.paths import Policy
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.settings import Mode
 from workspaces import Bench, make_bench

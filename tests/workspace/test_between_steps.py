@@ -12,9 +12,8 @@ from surehold.disk.base import KeepBytes, Step, StoredFile, Target
 from surehold.errors import RecoveryRequired, StaleFile, StateUnavailable, SureholdError
 from surehold.stores.base import Blob, Change, Entry, Intent, LedgerQuery, Sighting, StoreView
 from surehold.stores.owner import Owner, current_owner
-from surehold.text.lines import sha256_hex
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Version, sha256_hex
 from surehold.workspace.history import History
 from surehold.workspace.proposal import NO_AUTHOR, Exact, Proposal
 from surehold.workspace.settings import Limits

@@ -16,9 +16,9 @@ from surehold.disk.editor.disk import EditorDisk
 from surehold.disk.local import LocalDisk
 from surehold.errors import DeniedByRule, OutsideWorkspace, RecoveryRequired, StaleFile, Unavailable
 from surehold.library.workspace import AgentWorkspace
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.settings import Limits
 from surehold.workspace.workspace import Workspace

@@ -16,7 +16,7 @@ from surehold.library.session import AgentSession
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteText
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.paths import Policy
 from surehold.workspace.proposal import Absent, Proposal, Unproven
 from workspaces import make_bench, real_workspace
 

@@ -9,7 +9,7 @@ from surehold.app import Settings, open_workspace
 from surehold.errors import InvalidArgument, PermissionDenied, WorkspaceClosed
 from surehold.stores.base import Begun
 from surehold.text.plan import Delete, Keep
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.paths import Policy
 from surehold.workspace.proposal import Exact, Proposal
 from surehold.workspace.settings import Limits
 from workspaces import call, make_bench, real_workspace

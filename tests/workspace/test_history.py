@@ -11,10 +11,10 @@ from spec.marks import requirement
 from surehold.errors import AlreadyExists, InvalidArgument, NotFound, StateCorrupt, UndoConflict
 from surehold.stores.base import Entry, LedgerQuery, Operation
 from surehold.stores.upkeep import ALL_TRASH, TrashItem, TrashQuery
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.past.blame import blame_file
 from surehold.workspace.proposal import NO_AUTHOR, Absent, Exact, Proposal, Receipt, Sha256
 from workspaces import Bench, call, make_bench

@@ -10,8 +10,8 @@ from surehold.errors import UndoConflict
 from surehold.stores.base import Entry, LedgerQuery
 from surehold.stores.sqlite import entry_rows
 from surehold.text.carry import CarriedText, LineHunk
-from surehold.text.lines import sha256_hex
 from surehold.text.rewrite import WriteBytes
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.past.net_diff import net_diff
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.proposal import Proposal, Sha256

@@ -29,7 +29,7 @@ from surehold.disk.local import LocalDisk
 from surehold.stores.base import Blob, Call, Change, Intent
 from surehold.stores.owner import current_owner
 from surehold.stores.sqlite.store import SqliteStore
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 from surehold.text.snapshot import Version
 
 root, state, name, count, lease = sys.argv[1:]

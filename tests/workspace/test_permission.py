@@ -12,7 +12,7 @@ from surehold.errors import InvalidArgument, PermissionDenied, PermissionRequire
 from surehold.text.plan import Keep
 from surehold.text.rewrite import WriteText
 from surehold.workspace.access.permission import Approval, PermissionRequest
-from surehold.workspace.access.policy import Policy
+from surehold.workspace.paths import Policy
 from surehold.workspace.proposal import Exact, Proposal, Unproven
 from surehold.workspace.settings import MODES, Mode
 from workspaces import Bench, make_bench, real_workspace

@@ -7,8 +7,8 @@ from pathspec import GitIgnoreSpec
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.errors import DeniedByRule, PermissionDenied, ProtectedPath, SureholdError
-from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.protected_names import PROTECTED
+from surehold.workspace.paths import Policy
 from surehold.workspace.workspace import Workspace
 from workspaces import make_bench, real_workspace
 

@@ -8,8 +8,7 @@ from spec.marks import requirement
 from surehold.stores.base import Blob, PathRecord, Sighting, Store
 from surehold.stores.conversations import SessionRow
 from surehold.stores.ledger_entries import utc_now
-from surehold.text.lines import merge_ranges
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, merge_ranges
 from surehold.workspace.access.read_gate import find_in_earlier_version
 from surehold.workspace.access.seen_lines import KnownFile, clip_spans, subtract_spans
 

@@ -12,8 +12,7 @@ import pytest
 from spec.marks import requirement
 from surehold.stores.base import Blob, Change, Intent
 from surehold.stores.owner import Owner, current_owner
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Meta, Version
+from surehold.text.snapshot import Meta, Version, sha256_hex
 from surehold.workspace.recovery import SettledIntent, is_mixture
 from surehold.workspace.settings import Limits
 from workspaces import Bench, call, make_bench, real_workspace

@@ -11,8 +11,8 @@ from surehold import Settings, open_workspace
 from surehold.errors import AlreadyExists, NotFound, StaleFile
 from surehold.stores.base import Sighting
 from surehold.text.anchored.operations import ReplaceLine
-from surehold.text.lines import merge_ranges, sha256_hex
 from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import merge_ranges, sha256_hex
 from surehold.workspace.proposal import Proposal, Unchanged
 from surehold.workspace.settings import Limits
 from workspaces import Bench, make_bench, real_workspace

@@ -2,9 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surehold.stores.base import PathRecord, Sighting
-from surehold.text.lines import merge_ranges
 from surehold.text.plan import Span, splice_spans
-from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.snapshot import ABSENT, Snapshot, merge_ranges
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
 
 TEN = "".join(f"line {n}\n" for n in range(1, 11)).encode()

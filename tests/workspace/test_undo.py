@@ -8,10 +8,10 @@ import pytest
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, UndoConflict
 from surehold.stores.base import LedgerQuery
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import sha256_hex
 from surehold.workspace.access.permission import Approval, Permission
 from surehold.workspace.history import History
 from surehold.workspace.past.selectors import Selectors

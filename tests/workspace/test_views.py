@@ -5,8 +5,7 @@ from spec.marks import requirement
 from surehold.disk.base import Step
 from surehold.stores.base import Blob, Change, Intent
 from surehold.stores.owner import Owner
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Version, sha256_hex
 from surehold.workspace.recovery import SettledIntent
 from workspaces import Bench, call
 

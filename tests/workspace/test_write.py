@@ -18,11 +18,10 @@ from surehold.errors import (
     SureholdError,
 )
 from surehold.stores.base import LedgerQuery
-from surehold.text.lines import sha256_hex
 from surehold.text.plan import Delete, EditPlan, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteBytes, WriteText
-from surehold.text.snapshot import Meta
+from surehold.text.snapshot import Meta, sha256_hex
 from surehold.workspace.proposal import Absent, Exact, Proof, Proposal, Sha256, Unproven
 from workspaces import Bench, call, make_bench
 

@@ -20,8 +20,7 @@ from surehold.disk.tree import (
     readable_for_us,
     split_path,
 )
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Kind, Meta, Version
+from surehold.text.snapshot import Kind, Meta, Version, sha256_hex
 
 Holes = tuple[tuple[int, int], ...]
 _KEPT_ATTRIBUTES = frozenset({"system.posix_acl_access", "system.posix_acl_default", "security.capability"})

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from surehold.app import Settings
-    from surehold.front.mcp.adapter import Adapter, FinishedCall
+    from surehold.front.mcp.adapter import Adapter
     from surehold.front.mcp.catalog import ServerCatalog
     from surehold.front.mcp.options import ServerOptions
     from surehold.front.mcp.sdk.operations import CallMetrics
     from surehold.front.mcp.sdk.server import BoundServer
     from surehold.front.mcp.sdk.workers import WorkerPlace
+    from surehold.front.mcp.tool_calls import FinishedCall
     from surehold.front.review.sign_in import SignIn
     from surehold.front.review.site import ReviewPage
     from surehold.front.shared.http_settings import LanSettings

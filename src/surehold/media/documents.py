@@ -12,7 +12,7 @@ from surehold.media.child import DecodeRefusal
 from surehold.media.magic import kind_of
 from surehold.media.pictures import PictureSize
 from surehold.media.workers import WORKERS, DecodeDeadline, DecoderGone, DecoderSlow, WorkerPool
-from surehold.text.lines import merge_ranges
+from surehold.text.snapshot import merge_ranges
 
 MAX_PAGES = 20
 """How many pages are shown in one call."""

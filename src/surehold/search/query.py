@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from surehold.disk.base import EntryType
-from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.measure import ANY_SIZE, TextRoom
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import LineRanges, Snapshot, merge_ranges
 
 Mode = Literal["path", "text", "regex"]
 EngineName = Literal["ripgrep", "python"]

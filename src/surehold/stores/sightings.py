@@ -26,7 +26,7 @@ from typing import overload
 
 from surehold.errors import SureholdError
 from surehold.stores.base import Blob, Sighting
-from surehold.text.lines import LineRanges, merge_ranges
+from surehold.text.snapshot import LineRanges, merge_ranges
 
 VERSIONS_PER_PATH = 8
 PATHS_PER_SESSION = 2_000

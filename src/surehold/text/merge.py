@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from surehold.text.align import EqualRun, TextRegion, align_from_below, align_lines, regions_between
-from surehold.text.lines import Lines
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Lines, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

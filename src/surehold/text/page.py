@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from surehold.text.encoding import SNIFF_BYTES, UTF8, Encoding, detect_encoding
-from surehold.text.lines import NewlineStyle, newline_style
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import NewlineStyle, Snapshot, newline_style
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

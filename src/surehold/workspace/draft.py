@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import InvalidArgument, StaleFile, SureholdError
 from surehold.stores.base import Blob, Call, Change, Entry, PathRecord, Sighting, Store, StoreView
-from surehold.text.lines import merge_ranges
 from surehold.text.plan import Delete, Edit, EditPlan, diff_between, diff_of_plan
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits
 from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.rewrite import WriteBytes
-from surehold.text.snapshot import ABSENT, Snapshot, Version
-from surehold.workspace.access.policy import PathRules
+from surehold.text.snapshot import ABSENT, Snapshot, Version, merge_ranges
 from surehold.workspace.access.seen_lines import KnownFile, sighting_after_write
-from surehold.workspace.paths import spelled_path
+from surehold.workspace.paths import PathRules, spelled_path
 from surehold.workspace.proposal import FileReceipt, Proposal, Receipt, Sha256, depends_on_session
 from surehold.workspace.reader import WorkspaceReader
 

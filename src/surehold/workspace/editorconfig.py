@@ -1,19 +1,9 @@
-"""The `charset` that an .editorconfig declares for a file.
-
-Read through the disk like everything else, from the file's directory up to its root, the nearest file winning, until one
-says `root = true`. Only the charset is of interest here.
+"""The `charset` that the bytes of an .editorconfig declare for a file; nothing else in it is of interest here.
 
 A section's glob is matched without backtracking: all places of the name that it can have reached are the bits of one
 number, which every sign of the glob moves on. That takes one pass over the glob, whatever is in it.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-
-from surehold.disk.base import StoredFile, Target
-from surehold.errors import SureholdError
-
-_MAX_BYTES = 1 << 20
 _MAX_SECTION_CHARS = 1024
 """A longer section names nothing."""
 _CODEC_OF_CHARSET = {
@@ -25,22 +15,13 @@ _CODEC_OF_CHARSET = {
 }
 
 
-def charset_of(read: Callable[..., StoredFile | None], target: Target) -> str | None:
-    """Return the codec that is declared for this file, or None; `read` is that of the disk."""
-    for depth in range(len(target.parts) - 1, -1, -1):
-        config = replace(target, parts=(*target.parts[:depth], ".editorconfig"), key="")
-        try:
-            stored = read(config, limit=_MAX_BYTES)
-        except SureholdError:  # a directory of that name, no permission: as if it were not there
-            continue
-        if stored is None:
-            continue
-        is_root, charset = _parse_config(stored.data.decode("utf-8", "replace"), "/".join(target.parts[depth:]))
-        if charset is not None:
-            return _CODEC_OF_CHARSET.get(charset)
-        if is_root:
-            break
-    return None
+def read_charset(config: bytes, name: str) -> tuple[bool, str | None]:
+    """Return whether this is the topmost file, and the codec that it declares for a name below it.
+
+    An empty codec is one that we do not know: no file above this one is asked for another.
+    """
+    is_root, charset = _parse_config(config.decode("utf-8", "replace"), name)
+    return is_root, charset and _CODEC_OF_CHARSET.get(charset, "")
 
 
 def _parse_config(text: str, name: str) -> tuple[bool, str | None]:

@@ -15,7 +15,7 @@ from surehold.workspace.session import Session
 from surehold.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from surehold.text.anchored.rows import AnchoredLine
+    from surehold.text.anchored.lines import AnchoredLine
 
 _MAX_IN_MEMORY_BYTES = 8 << 20
 """Larger files are read in one pass without being held."""
@@ -46,7 +46,7 @@ class FileSource:
         if held is not None:
             yield held.digests
             return
-        from surehold.text.anchored.rows import stream_digests
+        from surehold.text.anchored.lines import stream_digests
 
         breaker = b"\r" if page.style == "cr" else b"\n"
         yield from stream_digests(self.workspace.read_chunks(self.target), page.encoding, breaker=breaker)
@@ -62,7 +62,7 @@ def open_source(session: Session, path: AnyPath, encoding: str | None) -> FileSo
 
 def anchored_rows(source: FileSource, page: FilePage) -> tuple["AnchoredLine", ...]:
     """Return the lines of a page with their anchors; none for a line of which only the beginning is at hand."""
-    from surehold.text.anchored.rows import anchor_lines  # most pages are read without anchors
+    from surehold.text.anchored.lines import anchor_lines  # most pages are read without anchors
 
     if source.snapshot is None and page.cut:
         return ()

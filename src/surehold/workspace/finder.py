@@ -29,7 +29,6 @@ from surehold.search.ripgrep.program import needs_look_around
 from surehold.search.walk import Allowed, TreeWalk
 from surehold.text.measure import ANY_SIZE, TextRoom
 from surehold.text.snapshot import Snapshot
-from surehold.workspace.editorconfig import charset_of
 
 if TYPE_CHECKING:
     from surehold.workspace.reader import WorkspaceReader
@@ -261,11 +260,11 @@ class Finder:
 
     def _snapshot_factory(self) -> SnapshotOf:
         """Return what makes snapshots of many files and reads each .editorconfig once, also if it does not exist."""
-        read_config, detector = cache(self._disk.read), self._workspace.detector
+        charset_of = partial(self._workspace.configured_charset, read=cache(self._disk.read))
+        detector = self._workspace.detector
 
         def make_snapshot(target: Target, stored: StoredFile) -> Snapshot:
-            configured = partial(charset_of, read_config, target)
-            return Snapshot(stored.data, meta=stored.meta, configured=configured, detector=detector)
+            return Snapshot(stored.data, meta=stored.meta, configured=partial(charset_of, target), detector=detector)
 
         return make_snapshot
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from surehold.errors import AlreadyExists, Cancelled, InvalidArgument, NotFound, StaleFile
 from surehold.stores.base import Call, Change, Entry, Operation
-from surehold.text.lines import LineRanges
 from surehold.text.plan import Check, Delete, Edit, EditPlan
-from surehold.text.snapshot import ABSENT, Snapshot, Version
+from surehold.text.snapshot import ABSENT, LineRanges, Snapshot, Version
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.paths import AnyPath
 

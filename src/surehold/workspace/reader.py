@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,23 +17,22 @@ from surehold.stores.base import Blob, Head, PathRecord, Sighting, StaleRead, St
 from surehold.stores.ledger_rules import OutsideEdit, is_stale_read
 from surehold.stores.sightings import must_be_written_at_once
 from surehold.text.encoding import Encoding, EncodingDetector, detect_encoding
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot, Version
-from surehold.workspace.access.policy import Policy
-from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.editorconfig import charset_of
-from surehold.workspace.paths import AnyPath, PathResolver, spelled_path
+from surehold.text.snapshot import Snapshot, Version, sha256_hex
+from surehold.workspace.editorconfig import read_charset
+from surehold.workspace.paths import AnyPath, PathResolver, Policy, spelled_path
 from surehold.workspace.recovery import Recovery
 from surehold.workspace.settings import Limits
 
 if TYPE_CHECKING:
     from surehold.text.page import FilePage, PageIndex
+    from surehold.workspace.access.seen_lines import KnownFile
     from surehold.workspace.runs.shared_paths import SharedPaths
 
 _Place = tuple[str, tuple[str, ...]]
 _MAX_INDEXES = 16
 _MAX_NAMED_ENCODINGS = 1_000
 _BACKGROUND_HASH_BYTES = 4 << 20
+_MAX_CONFIG_BYTES = 1 << 20
 
 
 _LONG_AGO = "1970-01-01T00:00:00.000000+00:00"
@@ -155,9 +155,23 @@ class WorkspaceReader:
                 return list(listing.entries)
         return []
 
-    def configured_charset(self, target: Target) -> str | None:
-        """Return the encoding that `.editorconfig` names for a file."""
-        return charset_of(self.disk.read, target)
+    def configured_charset(self, target: Target, *, read: Callable[..., StoredFile | None] | None = None) -> str | None:
+        """Return the encoding that an `.editorconfig` names for a file: that of the nearest directory, up to its root.
+
+        `read` is that of the disk, which may remember what it found.
+        """
+        for depth in range(len(target.parts) - 1, -1, -1):
+            config = replace(target, parts=(*target.parts[:depth], ".editorconfig"), key="")
+            try:
+                stored = (read or self.disk.read)(config, limit=_MAX_CONFIG_BYTES)
+            except SureholdError:  # a directory of that name, no permission: as if it were not there
+                continue
+            if stored is None:
+                continue
+            is_root, codec = read_charset(stored.data, "/".join(target.parts[depth:]))
+            if is_root or codec is not None:
+                return codec or None
+        return None
 
     def fingerprint(self, path: AnyPath) -> str:
         """Return the sha256 of a file as it is now; empty when nothing is there."""
@@ -273,8 +287,10 @@ class WorkspaceReader:
         with suppress(SureholdError), self.disk.lock([target], timeout=0):  # the read is what was asked for
             self.note_outside(target, self.read_snapshot(target), shown=newest)
 
-    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+    def know_file(self, path: AnyPath, *, session: str = "") -> "KnownFile":
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
+        from surehold.workspace.access.seen_lines import KnownFile
+
         target = self.target(path)
         record = self.store.look([target.key], session=session).records[target.key]
         return KnownFile(record, self.read_snapshot(target), store=self.store, session=session)

@@ -21,8 +21,7 @@ from surehold.errors import RECOVER, OutsideWorkspace, RecoveryRequired, Surehol
 from surehold.stores.base import Blob, Busy, Change, Entry, Intent, LedgerQuery, Store
 from surehold.stores.owner import LeaseKeeper
 from surehold.text.align import shared_ends
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Version, sha256_hex
 
 _BLOCK_BYTES = 512
 _PAGE_INTENTS = 100

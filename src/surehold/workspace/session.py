@@ -13,12 +13,11 @@ from surehold.stores.conversations import MAX_TITLE_CHARS, SessionRow, SessionTu
 from surehold.stores.ledger_entries import utc_timestamp
 from surehold.stores.owner import current_owner, parent_owner
 from surehold.stores.server_runs import ServerRun
-from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.page import FilePage
 from surehold.text.plan import Delete, Keep
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.rewrite import WriteText
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import LineRanges, Snapshot, merge_ranges
 from surehold.workspace.access.permission import Approver, Permission
 from surehold.workspace.history import History
 from surehold.workspace.paths import AnyPath

@@ -17,13 +17,9 @@ from surehold.stores.ledger_entries import new_id, utc_now, utc_timestamp
 from surehold.stores.owner import Owner
 from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Snapshot
-from surehold.workspace.access.policy import Policy
-from surehold.workspace.access.seen_lines import KnownFile
-from surehold.workspace.paths import AnyPath
+from surehold.text.snapshot import Snapshot, sha256_hex
+from surehold.workspace.paths import AnyPath, Policy
 from surehold.workspace.reader import WorkspaceReader
-from surehold.workspace.recovery import SettledIntent
 from surehold.workspace.settings import Limits, Mode, ReadGateSettings
 
 if TYPE_CHECKING:
@@ -31,9 +27,12 @@ if TYPE_CHECKING:
     from surehold.text.page import FilePage
     from surehold.workspace.access.permission import Approver, Permission, PermissionRequest
     from surehold.workspace.access.question_board import QuestionBoard
+    from surehold.workspace.access.seen_lines import KnownFile
     from surehold.workspace.finder import Finder
     from surehold.workspace.history import History
     from surehold.workspace.proposal import Proposal, Receipt
+    from surehold.workspace.recovery import SettledIntent
+    from surehold.workspace.refusal_log import RefusalLog
     from surehold.workspace.runs.recorder import RunRecorder
     from surehold.workspace.session import Session
     from surehold.workspace.writer import WorkspaceWriter
@@ -133,7 +132,7 @@ class Workspace:
         """Return the sha256 of a file as it is now; empty when nothing is there."""
         return self.reader.fingerprint(path)
 
-    def know_file(self, path: AnyPath, *, session: str = "") -> KnownFile:
+    def know_file(self, path: AnyPath, *, session: str = "") -> "KnownFile":
         """Return a file as it is now, with what the store knows of it and what a session was shown of it."""
         return self.reader.know_file(path, session=session)
 
@@ -151,18 +150,13 @@ class Workspace:
         self, paths: Sequence[tuple[str, str]], call: Call, change_id: str, error: SureholdError
     ) -> None:
         """Write a refused call into the ledger."""
-        from surehold.workspace.refusal_log import RefusalLog
-
-        RefusalLog(self.store, self.reader.names).record_paths(paths, call, change_id, error)
+        self._refusals.record_paths(paths, call, change_id, error)
 
     def record_unanswered(self, request: "PermissionRequest", error: SureholdError) -> None:
         """Write a change into the ledger that a person was asked about and never answered, with its diff."""
-        from surehold.workspace.refusal_log import RefusalLog
-
         files, call = request.files, request.call
         approval = replace(call.approval or ApprovalRecord(), asked=True, at=utc_timestamp(self.clock()))
-        log = RefusalLog(self.store, self.reader.names)
-        log.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
+        self._refusals.record_rehearsal(files, replace(call, approval=approval), self.new_id(), error)
 
     def record_run(self, call: Call, change_id: str) -> "RunRecorder":
         """Begin the record of a command: one intent, one change, as many paths as it touches."""
@@ -184,7 +178,7 @@ class Workspace:
             shared=self.reader.shared_paths(self.runs_dir),
         )
 
-    def recover(self, *, timeout: float | None = None) -> tuple[SettledIntent, ...]:
+    def recover(self, *, timeout: float | None = None) -> "tuple[SettledIntent, ...]":
         """Close every change that a dead process left open. Safe to run twice; what is locked is waited for, or left."""
         patience = self.limits.lock_timeout if timeout is None else timeout
         return self.reader.recovery.settle_dead(timeout=patience)
@@ -217,10 +211,16 @@ class Workspace:
 
     @cached_property
     def writer(self) -> "WorkspaceWriter":
-        """The only way to change files; a command that is recorded changes them by itself."""
+        """What `write` goes through: the one way to change a file."""
         from surehold.workspace.writer import WorkspaceWriter
 
         return WorkspaceWriter(self.reader, owner=self._owner, clock=self.clock, new_id=self.new_id)
+
+    @property
+    def _refusals(self) -> "RefusalLog":
+        from surehold.workspace.refusal_log import RefusalLog
+
+        return RefusalLog(self.store, self.reader.names)
 
     @cached_property
     def finder(self) -> "Finder":
@@ -290,7 +290,7 @@ class CheckpointManager:
                     return self.workspace.store.read_blob(before.sha256) if before else None
         return None
 
-    def roll_back_abandoned(self) -> tuple[SettledIntent, ...]:
+    def roll_back_abandoned(self) -> "tuple[SettledIntent, ...]":
         """Close the checkpoints of dead processes."""
         return self.workspace.recover()
 

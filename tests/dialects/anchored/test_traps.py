@@ -7,7 +7,7 @@ from dialects.every_tool import EveryTool
 from dialects.place import Place
 from spec.marks import requirement
 from surehold.text.encoding import UTF8
-from surehold.text.lines import digest_text, line_digests
+from surehold.text.snapshot import digest_text, line_digests
 
 
 def periodic(count: int) -> str:

@@ -9,8 +9,8 @@ from front.shell import Shell
 from spec.marks import requirement
 from surehold.front.hosts.agent_host import HOST_KEYS, HostPlace, SetupScope, find_agent_host
 from surehold.text.config.jsonc import JsoncText
-from surehold.workspace.access.policy import Policy
 from surehold.workspace.access.protected_names import PROTECTED
+from surehold.workspace.paths import Policy
 
 FOREIGN_JSON = (
     '\ufeff{\r\n\t// mine\r\n\t"theme": "dark", /* keep */\r\n\t"hooks": { "Stop": [ {"hooks": []} ] },\r\n}\r\n'

@@ -21,9 +21,9 @@ from surehold.front.mcp.stdio import serve_stdio
 from surehold.front.shared.http_server import open_port
 from surehold.front.shared.http_settings import HttpSettings
 from surehold.front.shared.stdio_lines import claim_stdio
-from surehold.text.lines import LineRanges
 from surehold.text.plan import EditPlan
 from surehold.text.rewrite import WriteText
+from surehold.text.snapshot import LineRanges
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.listing import Hints
 from surehold.tools.params import Params, SubjectPath

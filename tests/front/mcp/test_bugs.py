@@ -10,10 +10,10 @@ from front.mcp.site import Site, data_of, text_of
 from surehold import Workspace
 from surehold.dialects.anchored.edit import edit
 from surehold.errors import Unavailable
-from surehold.front.mcp import adapter as adapter_module
+from surehold.front.mcp import tool_calls
 from surehold.front.mcp.adapter import Adapter
-from surehold.front.mcp.results import tool_result
 from surehold.front.mcp.sessions import Caller
+from surehold.front.mcp.tool_calls import tool_result
 from surehold.library.families import tools_of
 from surehold.workspace.session import Session
 
@@ -54,7 +54,7 @@ def in_the_result_of_the_protocol(patch: pytest.MonkeyPatch) -> None:
         calls.append("call")
         return tool_result(*args, **facts) if len(calls) > 1 else fail()
 
-    patch.setattr(adapter_module, "tool_result", fail_once)
+    patch.setattr(tool_calls, "tool_result", fail_once)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from front.mcp.client import MODERN, StdioClient, data_of, surehold
 from front.mcp.site import Site
 from front.mcp.test_hosts import LIMITS, HostClient, assert_fits
 from spec.marks import requirement
-from surehold.text.lines import digest_text
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, digest_text
 
 
 @pytest.fixture(scope="module")

@@ -20,9 +20,9 @@ from surehold.front.mcp.json_rpc import RpcRequest, parse_line
 from surehold.front.mcp.options import ServerOptions
 from surehold.front.mcp.protocol import RpcError
 from surehold.front.mcp.resources import ResourceWatcher, SavedAnswers, path_of, uri_of
-from surehold.front.mcp.results import cut_data_to_fit, cut_text_to_fit
 from surehold.front.mcp.sdk.call_threads import CallThreads
 from surehold.front.mcp.sessions import Caller
+from surehold.front.mcp.tool_calls import cut_data_to_fit, cut_text_to_fit
 from surehold.library.families import tools_of
 from surehold.text.escape import ensure_utf8, escape_data, escape_lines, has_surrogates, without_surrogates
 from surehold.text.measure import TextRoom

@@ -13,13 +13,12 @@ from surehold.disk.base import Target
 from surehold.errors import SchemaInvalid, SureholdError
 from surehold.syntax.languages import parsers_for
 from surehold.text.anchored.edits import AnchoredEdits
-from surehold.text.anchored.index import ShownVersion
+from surehold.text.anchored.lines import AnchoredDiff, ShownVersion, anchored_diff
 from surehold.text.anchored.operations import Operation
-from surehold.text.anchored.rows import AnchoredDiff, anchored_diff
 from surehold.text.escape import escape_lines, escape_text
-from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import EditPlan
 from surehold.text.sanity.check import SanityCheck, SanityReport
+from surehold.text.snapshot import LineRanges, merge_ranges
 from surehold.tools.call import AnswerBudget, CallContext, Json
 from surehold.tools.listing import Hints
 from surehold.tools.params import NestedParams, Params, SubjectPath

@@ -10,9 +10,9 @@ from surehold.dialects.claude.located_file import LocatedFile
 from surehold.dialects.shared.params import CamelResult, CamelResultPart, heading_of
 from surehold.text.diff import Hunk
 from surehold.text.escape import escape_text
-from surehold.text.lines import LineRanges
 from surehold.text.measure import TextRoom
 from surehold.text.plan import EditPlan
+from surehold.text.snapshot import LineRanges
 from surehold.tools.call import AnswerBudget, CallContext
 from surehold.tools.spec import Result
 from surehold.workspace.proposal import Receipt

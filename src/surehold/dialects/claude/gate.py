@@ -8,8 +8,8 @@ from pydantic import Field
 from surehold.dialects.claude.located_file import LocatedFile
 from surehold.errors import FileTooLarge
 from surehold.stores.base import Operation
-from surehold.text.lines import LineRanges
 from surehold.text.plan import Edit, EditPlan
+from surehold.text.snapshot import LineRanges
 from surehold.tools.call import CallContext
 from surehold.tools.params import Params
 from surehold.workspace.access.read_gate import Needs, ReadGate

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from surehold.dialects.shared.params import CamelResult, CamelResultPart
 from surehold.text.escape import escape_text
-from surehold.text.lines import NewlineStyle
+from surehold.text.snapshot import NewlineStyle
 from surehold.tools.call import AnswerBudget, Json
 
 

@@ -11,7 +11,7 @@ from surehold.dialects.shared.params import PATH_ALIASES, CamelParams, CamelResu
 from surehold.dialects.shared.wire import WIRE
 from surehold.disk.base import Target
 from surehold.errors import BinaryFile, InvalidArgument, SpelledText, argument, spell
-from surehold.text.anchored.rows import AnchoredLine, Quality, render_sparse
+from surehold.text.anchored.lines import AnchoredLine, Quality, render_sparse
 from surehold.text.escape import escape_text
 from surehold.text.page import FilePage
 from surehold.tools.call import AnswerBudget, CallContext

@@ -23,7 +23,7 @@ from surehold.disk.base import EditorFiles, KeepBytes, Replace, StoredFile
 from surehold.disk.errno_errors import displaced_error, vanished_error
 from surehold.errors import BinaryFile, Unavailable
 from surehold.text.encoding import detect_encoding
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 _CODECS = (
     *("utf-8", "cp1252", "latin-1", "cp1250", "cp1251", "koi8-r", "cp437", "gb18030", "big5"),

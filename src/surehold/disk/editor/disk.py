@@ -39,7 +39,7 @@ from surehold.disk.base import (
 from surehold.disk.editor.buffer import BufferState, EditorWrite, interpret_buffer, is_binary, is_plain, may_be_saved
 from surehold.disk.errno_errors import missing_error, too_large_error
 from surehold.errors import FileTooLarge, RecoveryRequired, StaleFile, SureholdError, Unavailable
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 MAX_EDITOR_BYTES = 4 << 20
 """Larger files are not read through an editor: one message holds all of the text, and not every client takes more."""

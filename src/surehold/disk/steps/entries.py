@@ -30,8 +30,7 @@ from surehold.disk.steps.staging import (
 from surehold.disk.steps.watched import LATE_WRITER_WAIT_SECONDS, watch_file
 from surehold.disk.tree import file_identity, is_regular, open_own, write_at
 from surehold.errors import SureholdError
-from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import Version, sha256_hex
 
 _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
 

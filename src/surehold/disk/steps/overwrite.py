@@ -28,7 +28,7 @@ from surehold.disk.locks import lock_file
 from surehold.disk.steps.staging import UNLIMITED_BYTES, StepContext
 from surehold.disk.steps.watched import WatchedEntry, file_facts, open_patiently
 from surehold.disk.tree import WRITE_FLAGS, is_regular, open_entry, read_all, write_at
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 _MAX_BLOCK_BYTES = 64 * 1024
 

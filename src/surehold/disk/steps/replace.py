@@ -46,7 +46,7 @@ from surehold.disk.tree import (
 )
 from surehold.errors import PermissionDenied
 from surehold.text.align import shared_ends
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 _EFFECTIVE_IDS = os.access in os.supports_effective_ids
 _MAX_SWAPS = 16

@@ -41,7 +41,7 @@ from surehold.disk.steps.staging import (
 )
 from surehold.disk.tree import READ_FLAGS, WRITE_FLAGS, is_regular, is_unchanged, open_entry, open_own, read_pieces
 from surehold.errors import SureholdError
-from surehold.text.lines import sha256_hex
+from surehold.text.snapshot import sha256_hex
 
 _MAX_WATCHED_FILES = 64  # each watch keeps a descriptor open
 _WRITER_WAIT_SECONDS = 0.03

@@ -1,9 +1,11 @@
-"""Defines what a command is, its arguments as a table, and the context that every command receives."""
+"""Defines what a command is, its arguments as a table, and the context that every command receives; lists them all."""
 
 import argparse
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import NotFound, SureholdError
@@ -14,7 +16,7 @@ from surehold.text.escape import escape_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from surehold.workspace.history import HistoryReader
+    from surehold.workspace.past.history_reader import HistoryReader
     from surehold.workspace.proposal import CallAuthor
     from surehold.workspace.session import Session
     from surehold.workspace.workspace import Workspace
@@ -49,7 +51,7 @@ class CommandContext:
         """Open the workspace; creates its state directory if there is none yet, and its root if a command removed it."""
         from surehold.app import Settings, open_workspace
 
-        if remake and self._is_removed():
+        if remake and self.is_removed():
             os.mkdir(self.root)  # noqa: PTH102 - a string all the way
             self.print_note(f"Made again: {self.root}")
         state_dir = as_path(self.state_dir) if self.state_dir else None
@@ -88,11 +90,11 @@ class CommandContext:
         return bool(self.state) or has_state_database(self.state_directory)
 
     def check_root(self, *, or_removed: bool = False) -> None:
-        if not as_path(self.root).is_dir() and not (or_removed and self._is_removed()):
+        if not as_path(self.root).is_dir() and not (or_removed and self.is_removed()):
             message, action = f"`{self.root}` is not a directory.", "Name a directory with --root."
             raise NotFound(message, path=self.root, reason="no_such_root", action=action)
 
-    def _is_removed(self) -> bool:
+    def is_removed(self) -> bool:
         """Tell whether the root is gone, and was a workspace: its history is known by its path."""
         if os.path.lexists(self.root) or not os.path.isdir(os.path.dirname(os.path.abspath(self.root))):  # noqa: PTH100, PTH112, PTH120
             return False
@@ -272,3 +274,85 @@ def as_path(*names: str) -> "Path":
     from pathlib import Path
 
     return Path(*names)
+
+
+COMMAND_GROUPS: dict[str, dict[str, str]] = {
+    "Look back": {
+        "status": "history.overview_commands",
+        "sessions": "history.overview_commands",
+        "log": "history.log_command",
+        "show": "history.show_commands",
+        "diff": "history.show_commands",
+        "blame": "history.overview_commands",
+        "review": "history.review_command",
+        "export": "history.export_commands",
+        "commit": "history.export_commands",
+    },
+    "Undo and restore": {
+        "undo": "history.undo_commands",
+        "redo": "history.undo_commands",
+        "rewind": "history.undo_commands",
+        "revert": "history.undo_commands",
+        "trash": "trash_commands",
+        "restore": "trash_commands",
+    },
+    "Read and search": {
+        "read": "file_commands",
+        "view": "view_command",
+        "grep": "search_commands",
+        "glob": "search_commands",
+    },
+    "Change files": {
+        "edit": "file_commands",
+        "write": "file_commands",
+        "delete": "file_commands",
+        "move": "file_commands",
+    },
+    "For agents": {
+        "run": "run_command",
+        "mcp": "agent_commands",
+        "serve": "agent_commands",
+        "acp": "agent_commands",
+        "tool": "agent_commands",
+        "schema": "agent_commands",
+        "prompt": "agent_commands",
+    },
+    "Hosts": {"setup": "host_commands", "hook": "host_commands"},
+    "Maintain": {
+        "config": "config.commands",
+        "verify": "upkeep_commands",
+        "recover": "upkeep_commands",
+        "gc": "upkeep_commands",
+        "state": "config.state_commands",
+        "version": "upkeep_commands",
+        "doctor": "upkeep_commands",
+        "completion": "config.commands",
+    },
+}
+"""Every command by its group, and the module below this package in which it is `NAME_command`."""
+COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}
+
+
+_INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
+
+
+def load_command(name: str) -> Command:
+    return getattr(import_module(f"surehold.front.cli.{COMMAND_MODULES[name]}"), f"{name}_command")
+
+
+def overview_text() -> str:
+    """Return all commands; what each of them does is in `commands.json`, which `make fix` writes from their definitions."""
+    with open(os.path.join(os.path.dirname(__file__), "commands.json"), encoding="utf-8") as file:  # noqa: PTH118, PTH120, PTH123 - pathlib is not loaded yet
+        sentences = json.load(file)
+    longest = max(map(len, COMMAND_MODULES))
+    parts = [_INTRODUCTION, "", "usage: surehold COMMAND [options]"]
+    for title, commands in COMMAND_GROUPS.items():
+        parts += ["", f"{title}:", *(f"  {name:<{longest}}  {sentences[name]}" for name in commands)]
+    parts += ["", "Global options, before or after the command:"]
+    parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in GLOBAL_OPTIONS]
+    parts += ["", "Help on one command, with an example: surehold COMMAND --help"]
+    return "\n".join(parts)
+
+
+def _spell_option(option: Argument) -> str:
+    return " ".join(filter(None, (option.names[0], option.settings.get("metavar"))))

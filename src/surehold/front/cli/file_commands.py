@@ -91,7 +91,7 @@ def _read_recorded(context: CommandContext, workspace: "Workspace", args: argpar
 
 
 def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
-    from surehold.text.anchored.rows import anchor_lines
+    from surehold.text.anchored.lines import anchor_lines
 
     contents = snapshot.lines.contents[start - 1 : end]
     found = anchor_lines(contents, [snapshot.digests], start=start, encoding=snapshot.encoding)

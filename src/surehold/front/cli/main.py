@@ -11,74 +11,26 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from surehold.errors import InvalidArgument, NotFound, SureholdError
-from surehold.front.cli.command import GLOBAL_OPTIONS, Argument, Command, CommandContext, UsageError, make_context
-from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams
+from surehold.front.cli.command import (
+    COMMAND_MODULES,
+    GLOBAL_OPTIONS,
+    Argument,
+    Command,
+    CommandContext,
+    UsageError,
+    load_command,
+    make_context,
+    overview_text,
+)
+from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, terminal_columns
 from surehold.text.escape import escape_text
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
-COMMAND_GROUPS: dict[str, dict[str, str]] = {
-    "Look back": {
-        "status": "history.overview_commands",
-        "sessions": "history.overview_commands",
-        "log": "history.log_command",
-        "show": "history.show_commands",
-        "diff": "history.show_commands",
-        "blame": "history.overview_commands",
-        "review": "history.review_command",
-        "export": "history.export_commands",
-        "commit": "history.export_commands",
-    },
-    "Undo and restore": {
-        "undo": "history.undo_commands",
-        "redo": "history.undo_commands",
-        "rewind": "history.undo_commands",
-        "revert": "history.undo_commands",
-        "trash": "trash_commands",
-        "restore": "trash_commands",
-    },
-    "Read and search": {
-        "read": "file_commands",
-        "view": "view_command",
-        "grep": "search_commands",
-        "glob": "search_commands",
-    },
-    "Change files": {
-        "edit": "file_commands",
-        "write": "file_commands",
-        "delete": "file_commands",
-        "move": "file_commands",
-    },
-    "For agents": {
-        "run": "run_command",
-        "mcp": "agent_commands",
-        "serve": "agent_commands",
-        "acp": "agent_commands",
-        "tool": "agent_commands",
-        "schema": "agent_commands",
-        "prompt": "agent_commands",
-    },
-    "Hosts": {"setup": "host_commands", "hook": "host_commands"},
-    "Maintain": {
-        "config": "config.commands",
-        "verify": "upkeep_commands",
-        "recover": "upkeep_commands",
-        "gc": "upkeep_commands",
-        "state": "config.state_commands",
-        "version": "upkeep_commands",
-        "doctor": "upkeep_commands",
-        "completion": "config.commands",
-    },
-}
-"""Every command by its group, and the module below this package in which it is `NAME_command`."""
-COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}
-
 _PROGRAM = "surehold"
-_INTRODUCTION = "Surehold: file tools for AI agents that never lose an edit."
 _USAGE_COLUMNS = 78
 _UNKNOWN_WORD = re.compile(r"argument [^-].*?: invalid choice: '(.*?)' \(choose from")
 _UNKNOWN_VALUE = re.compile(r"argument (-\S+): invalid choice: '(.*?)' \(choose from (.*)\)")
@@ -96,11 +48,18 @@ _JOINED_OPTIONS = ("--root=", "--state-dir=", "--state=", "--blobs=")
 _FLAGS = frozenset({"--json", "--no-color", "--no-pager"})
 
 
+class HelpLayout(argparse.RawDescriptionHelpFormatter):
+    """Knows how wide the terminal is without `shutil`, which brings what unpacks archives."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, **{"width": terminal_columns(sys.__stdout__ or sys.stdout) - 2, **settings})
+
+
 class CommandParser(argparse.ArgumentParser):
     """Raises instead of exiting, accepts no abbreviations, and has the global options on every command."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", HelpLayout)
         # `tool` has a `--json` of its own, which takes the place of the global one.
         super().__init__(allow_abbrev=False, conflict_handler="resolve", **settings)
         # Without a default of its own, an option after the command does not erase one before it.
@@ -170,8 +129,8 @@ def _run_command(argv: Sequence[str], out: Output, err: Output, *, wants_json: b
     try:
         if list(argv[:1]) == ["-c"]:
             return _run_as_shell(argv[1:], out, err)
-        args = _parse_arguments(argv)
-        if args.wants_help or not args.run:
+        args = None if _asks_for_overview(argv) else _parse_arguments(argv)
+        if args is None or args.wants_help or not args.run:
             out.print_line(overview_text())
             return DONE
         _change_directory(args)
@@ -286,6 +245,11 @@ def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     return args
 
 
+def _asks_for_overview(argv: Sequence[str]) -> bool:
+    """Tell it without the parser, which needs every command."""
+    return list(argv) == ["help"] or all(word in _FLAGS or word in {"-h", "--help"} for word in argv)
+
+
 def _command_word(argv: Sequence[str]) -> str:
     """Return the command, when nothing but global options is before it; it is then the only one to load."""
     words = iter(argv)
@@ -297,10 +261,6 @@ def _command_word(argv: Sequence[str]) -> str:
         elif word not in _FLAGS and not word.startswith(_JOINED_OPTIONS):
             break
     return ""
-
-
-def load_command(name: str) -> Command:
-    return getattr(import_module(f"surehold.front.cli.{COMMAND_MODULES[name]}"), f"{name}_command")
 
 
 def build_parser(names: Iterable[str] = COMMAND_MODULES) -> argparse.ArgumentParser:
@@ -339,21 +299,6 @@ def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
         actions = parser.add_subparsers(title="actions", metavar=metavar, parser_class=CommandParser)
         for one in command.actions:
             _fill_parser(actions.add_parser(one.name, help=one.help, description=one.help), one)
-
-
-def overview_text() -> str:
-    longest = max(map(len, COMMAND_MODULES))
-    parts = [_INTRODUCTION, "", "usage: surehold COMMAND [options]"]
-    for title, commands in COMMAND_GROUPS.items():
-        parts += ["", f"{title}:", *(f"  {name:<{longest}}  {load_command(name).help}" for name in commands)]
-    parts += ["", "Global options, before or after the command:"]
-    parts += [f"  {_spell_option(one):<15}  {one.settings['help']}" for one in GLOBAL_OPTIONS]
-    parts += ["", "Help on one command, with an example: surehold COMMAND --help"]
-    return "\n".join(parts)
-
-
-def _spell_option(option: Argument) -> str:
-    return " ".join(filter(None, (option.names[0], option.settings.get("metavar"))))
 
 
 def _report_wrong_usage(error: UsageError, out: Output, err: Output, *, wants_json: bool) -> int:

@@ -205,7 +205,7 @@ def parse_timestamp(timestamp: str) -> datetime:
 
 def output_to(stream: TextIO, *, no_color: bool) -> Output:
     is_terminal = stream.isatty()
-    columns = _terminal_columns(stream) if is_terminal else 0
+    columns = terminal_columns(stream) if is_terminal else 0
     colour = _wants_colour(no_color=no_color, is_terminal=is_terminal)
     return Output(stream, colour=colour, columns=columns, now=datetime.now(UTC), is_terminal=is_terminal)
 
@@ -228,7 +228,8 @@ def _wants_colour(*, no_color: bool, is_terminal: bool) -> bool:
     return is_terminal and os.environ.get("TERM") != "dumb"
 
 
-def _terminal_columns(stream: TextIO) -> int:
+def terminal_columns(stream: TextIO) -> int:
+    """Return how wide the terminal is, or said to be; 80 where there is none."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return int(given)

@@ -7,7 +7,6 @@
 """
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Generator
@@ -21,6 +20,7 @@ _NO_PAGER = frozenset({"", "cat"})
 def pager_words() -> list[str]:
     """Return the pager as the words of a command; empty for none."""
     import shlex
+    import shutil
 
     chosen = os.environ.get("SUREHOLD_PAGER", os.environ.get("PAGER", "less"))
     try:

@@ -78,8 +78,8 @@ class RemovalGuard:
 
 
 def _is_protected(name: str) -> bool:
-    from surehold.workspace.access.policy import Policy
     from surehold.workspace.access.protected_names import PROTECTED
+    from surehold.workspace.paths import Policy
 
     inside_git = "/.git/" in f"/{name}"
     if inside_git and not name.endswith("/config") and "/hooks/" not in name:

@@ -1,4 +1,4 @@
-"""Asks a person about a change over MCP: the form, the meaning of the reply, and who is asked for which call.
+"""Asks a person about a change over MCP: the form, and the meaning of the reply.
 
 1. The form says how much it is, and shows everything that would happen: the tool, why approval is required, the files,
    and the diff, and until when it waits. What does not fit is shown on the review page, and the form says where. Then the
@@ -14,8 +14,7 @@
 
 import os
 import threading
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -23,36 +22,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from surehold.errors import PermissionRequired
-from surehold.front.mcp.protocol import CONNECTION_CLOSED, INVALID_PARAMS, RpcError
+from surehold.front.mcp.protocol import CONNECTION_CLOSED
 from surehold.front.mcp.request_shapes import is_elicitation_result
-from surehold.front.mcp.sessions import Caller, CallerSession, ElicitationReply, RoundInput, ShowForm
-from surehold.front.shared.approval_queue import ANSWER_SECONDS, ApprovalQueue
+from surehold.front.mcp.sessions import Caller, ElicitationReply, RoundInput, ShowForm
+from surehold.front.shared.approval_queue import ANSWER_SECONDS
 from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
-from surehold.front.shared.pending_approval import (
-    Decision,
-    PendingApproval,
-    approval_for,
-    cannot_show_error,
-    client_gone_error,
-    duration_text,
-)
+from surehold.front.shared.pending_approval import Decision, approval_for, client_gone_error, duration_text
 from surehold.front.shared.person import person_name
 from surehold.text.escape import ensure_utf8, escape_text, preview_text
 from surehold.tools.call import Json
-from surehold.workspace.access.permission import Approval, Approver, PermissionRequest
+from surehold.workspace.access.permission import Approval, PermissionRequest
 
 if TYPE_CHECKING:
     from surehold.front.shared.command_channels import CommandPost
     from surehold.workspace.runs.questions import CommandCall
 
 ONCE, ALWAYS, REFUSE = "allow once", "allow all in this session", "refuse"
-_PERMISSION_KEY = "permission"
+PERMISSION_KEY = "permission"
 _MAX_MESSAGE_CHARS = 8_000
 _MAX_REASON_CHARS = 300
 _MAX_NOTE_CHARS = 500
 _NOTE_CHARS = 400
 """Characters for the sentences that say what is not shown, and where it is."""
-_SPLIT_IT = "Make it in smaller changes that can be shown; or the person starts this server with `--review`: its review page shows all of a change."
+SPLIT_IT = "Make it in smaller changes that can be shown; or the person starts this server with `--review`: its review page shows all of a change."
 
 
 class InputRequired(Exception):
@@ -66,97 +58,18 @@ class InputRequired(Exception):
     def to_result(self) -> Json:
         return {
             "resultType": "input_required",
-            "inputRequests": {_PERMISSION_KEY: {"method": "elicitation/create", "params": self._form}},
+            "inputRequests": {PERMISSION_KEY: {"method": "elicitation/create", "params": self._form}},
             "requestState": self._state,
         }
-
-
-class ApprovalRouter:
-    """Chooses who approves the changes of a call: the person at its client, or the one at the review page."""
-
-    def __init__(self, queue: ApprovalQueue, *, has_page: bool) -> None:
-        self._queue = queue
-        self._has_page = has_page
-        self.page_url = ""
-        """Where the review page is, once the port is open."""
-
-    def take_earlier_question(self, tool: str, caller: Caller) -> PendingApproval | None:
-        if caller.round is None or not caller.round.state:
-            return None
-        asked = self._queue.parked.take(caller.round.state)
-        if asked is None or asked.tool != tool:
-            raise RpcError(INVALID_PARAMS, "No question is open under this requestState; call again without it.")
-        return asked
-
-    def approver_for(
-        self, owner: CallerSession, caller: Caller, tool: str, asked: PendingApproval | None, *, one_change: bool
-    ) -> Approver | None:
-        """Return who approves; None when no one can be asked."""
-        if asked and asked.request.call.session != owner.session.id:
-            raise RpcError(INVALID_PARAMS, "Another session was asked; call again without requestState.")
-        if caller.show_form is not None:
-            return partial(self._ask_at_client, caller.show_form, caller)
-        if caller.round is None or caller.shows_views:
-            return partial(self._ask_on_page, caller) if self._has_page or caller.shows_views else None
-        if not one_change:
-            return _refuse_one_by_one
-        reply = caller.round.replies.get(_PERMISSION_KEY)
-        answered = [(asked, reply)] if asked and reply else []
-        return partial(self._ask_between_calls, answered, tool, owner.handle, caller)
-
-    def ask_about_command(self, caller: Caller, request: PermissionRequest) -> Approval:
-        """Ask whoever can be asked about a command that another process runs."""
-        if caller.show_form is not None:
-            return self._ask_at_client(caller.show_form, caller, request)
-        return self._ask_on_page(caller, request)
-
-    def _ask_on_page(self, caller: Caller, request: PermissionRequest) -> Approval:
-        return self._queue.ask(request, cancelled=caller.cancelled, gone=caller.gone)
-
-    def _ask_at_client(self, show_form: ShowForm, caller: Caller, request: PermissionRequest) -> Approval:
-        form = ApprovalForm.for_request(request)
-        if form.unseen and not self._has_page:
-            raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
-
-        def show(question: PendingApproval) -> Future[Approval]:
-            page = f"{self.page_url}/review/question/{question.id}" if self._has_page else ""
-            read = partial(form.read_reply, who=caller.who, page=page)
-            return show_form(form.as_params(page=page, seconds=self._queue.seconds), read)
-
-        return self._queue.ask(
-            request,
-            show=show,
-            listed=self._has_page or caller.shows_views,
-            cancelled=caller.cancelled,
-            gone=caller.gone,
-        )
-
-    def _ask_between_calls(
-        self,
-        answered: list[tuple[PendingApproval, ElicitationReply]],
-        tool: str,
-        handle: str,
-        caller: Caller,
-        request: PermissionRequest,
-    ) -> Approval:
-        form = ApprovalForm.for_request(request)
-        if form.unseen and self._has_page:
-            return self._ask_on_page(caller, request)  # a parked question cannot be answered there
-        if form.unseen:
-            raise cannot_show_error(request, form.unseen, action=_SPLIT_IT)
-        if not answered:
-            state = self._queue.parked.park(request, tool=tool, handle=handle)
-            raise InputRequired(form.as_params(seconds=self._queue.seconds), state)
-        asked, reply = answered.pop()
-        asked.check_same_change(request)
-        return form.read_reply(reply, who=caller.who)
 
 
 class CommandDesk:
     """Takes the questions of commands that other processes run in the workspace: for the page, and for the client."""
 
-    def __init__(self, router: ApprovalRouter, runs: Path | None, *, has_page: bool) -> None:
-        self._router, self._runs, self._has_page = router, runs, has_page
+    def __init__(
+        self, approve: Callable[[Caller, PermissionRequest], Approval], runs: Path | None, *, has_page: bool
+    ) -> None:
+        self._approve, self._runs, self._has_page = approve, runs, has_page
         self._lock = threading.Lock()
         self._post: CommandPost | None = None
         self._host = 0
@@ -190,13 +103,7 @@ class CommandDesk:
             gone=command.is_gone,
             cancelled=command.is_withdrawn,
         )
-        return self._router.ask_about_command(caller, command.to_request())
-
-
-def _refuse_one_by_one(request: PermissionRequest) -> Approval:
-    message = f"{request.why} The files of one call cannot be approved one by one here."
-    action = "Send it with `atomic: true`, or each file in a call of its own."
-    raise PermissionRequired(message, path=request.files[0].path, action=action)
+        return self._approve(caller, command.to_request())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from itertools import groupby, islice, pairwise, zip_longest
 from surehold.syntax.colours import ColourSpan, find_colours
 from surehold.text.diff_rows import HUNK_HEADER, RowKind, classify_rows
 from surehold.text.escape import escape_lines
-from surehold.text.lines import merge_ranges
-from surehold.text.snapshot import ABSENT, Snapshot
+from surehold.text.snapshot import ABSENT, Snapshot, merge_ranges
 
 _MAX_ROW_CHARS = 20_000
 _MAX_MARKED_CHARS = 2000

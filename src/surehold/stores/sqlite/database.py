@@ -7,7 +7,7 @@
 4. Only SQLite opens the database file: closing it elsewhere would drop SQLite's own locks.
 5. A connection that raised is closed, not reused.
 6. A durable transaction commits in its turn and waits for the disk after it, so that one sync serves many writers (see
-   `log_sync`). What it answers, and what it saw of others, is on the disk when it returns.
+   `writers`). What it answers, and what it saw of others, is on the disk when it returns.
 7. Nothing is written to a file that lost its name, or acknowledged when the log lost its name: the history would be lost
    with them. A database that was once found replaced stays refused until it is opened again.
 """
@@ -27,8 +27,7 @@ from typing import Any, Literal
 
 from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
 from surehold.stores.sqlite import schema, state_errors
-from surehold.stores.sqlite.log_sync import LogSync
-from surehold.stores.sqlite.turns import hold_turn
+from surehold.stores.sqlite.writers import LogSync, hold_turn
 
 Durability = Literal["full", "none"]
 

@@ -1,27 +1,17 @@
-"""Rows of sessions: their turns, what they were shown, and which server processes served them; a few statements each."""
+"""Rows of sessions: their turns, and which server processes served them; a few statements each."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from surehold.stores.base import Sighting
 from surehold.stores.conversations import SessionRow, SessionTurn, next_turn_number
 from surehold.stores.ledger_entries import text_of, to_key, utc_timestamp
 from surehold.stores.owner import is_dead
 from surehold.stores.server_runs import ServerRun, choose_session, server_run_columns, server_run_from_row
-from surehold.stores.sightings import (
-    PATHS_PER_SESSION,
-    VERSIONS_PER_PATH,
-    SightingBuffer,
-    SightingRow,
-    StoredSightings,
-    merge_sightings,
-    ranges_to_text,
-    rows_to_forget,
-    sighting_from_row,
-)
+from surehold.stores.sightings import SightingBuffer, sighting_from_row
 from surehold.stores.sqlite.database import Database
+from surehold.stores.sqlite.tables import add_sightings
 
 _MAX_SERVER_RUNS = 200
 
@@ -66,56 +56,6 @@ def turns_of_session(connection: sqlite3.Connection, session: str) -> tuple[Sess
     return tuple(
         SessionTurn(session=session, id=text_of(id_), title=text_of(title), began=began) for id_, title, began in rows
     )
-
-
-_SELECT_SIGHTINGS = (
-    "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ? ORDER BY number DESC"
-)
-_INSERT_SIGHTING = (
-    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-
-def add_sightings(connection: sqlite3.Connection, sightings: Iterable[tuple[Sighting, str]]) -> None:
-    """Add sightings, each with the moment it was shown, to those of the same version; forget the oldest beyond the bounds."""
-    for sighting, shown in sightings:
-        place = (to_key(sighting.session), to_key(sighting.path))
-        rows: list[SightingRow] = connection.execute(_SELECT_SIGHTINGS, place).fetchall()
-        first = min([row[4] for row in rows], default=sighting.seq)
-        known = next((row for row in rows if row[0] == sighting.sha256), None)
-        earlier = sighting_from_row(sighting.session, sighting.path, known) if known else None
-        merged = merge_sightings(earlier, sighting, seq=first)
-        spans, anchored = ranges_to_text(merged.spans), ranges_to_text(merged.anchored)
-        new = (merged.sha256, spans, int(merged.whole), anchored, merged.seq)
-        connection.execute(_INSERT_SIGHTING, (*place, *new, shown))
-        if known is None:
-            _forget_surplus(connection, [new, *rows], place)
-
-
-def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> Sequence[Sighting]:
-    rows = connection.execute(_SELECT_SIGHTINGS, (to_key(session), to_key(path))).fetchall()
-    return StoredSightings(session, path, rows) if rows else ()
-
-
-def _forget_surplus(connection: sqlite3.Connection, rows: Sequence[SightingRow], place: tuple[bytes, bytes]) -> None:
-    """Forget the versions of a path that are too many, newest first; with its first one, paths that are."""
-    if len(rows) > VERSIONS_PER_PATH:
-        for sha256 in rows_to_forget(rows):
-            connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
-    elif len(rows) == 1:
-        _forget_paths(connection, place[0])
-
-
-def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:
-    counted = connection.execute("SELECT COUNT(DISTINCT path) FROM sightings WHERE session = ?", (session,))
-    surplus = counted.fetchone()[0] - PATHS_PER_SESSION
-    if surplus > 0:
-        connection.execute(
-            "DELETE FROM sightings WHERE session = ? AND path IN (SELECT path FROM sightings WHERE session = ?"
-            " GROUP BY path ORDER BY MAX(number) LIMIT ?)",
-            (session, session, surplus),
-        )
 
 
 _SELECT_RUNS = "SELECT id, server, parent, roots, began, client, session, ended FROM server_runs"

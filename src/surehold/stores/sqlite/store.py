@@ -151,7 +151,7 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
                 )
             rows = [(replace(one, seq=entries[0].seq - 1 if entries else 0), timestamp) for one in shown]
             if waiting is not None:
-                session_tables.add_sightings(connection, [*waiting, *rows])
+                tables.add_sightings(connection, [*waiting, *rows])
         if waiting is None:
             self._buffer.add(rows, (), at_once=any(one.anchored for one in shown))
         return entries
@@ -181,7 +181,7 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
         unwritten = {path: self._buffer.sightings_of(session, path) for path in paths if session}
         with self._database.read_transaction() as connection:
             seen = tables.look_at_paths(connection, paths)
-            shown = {path: session_tables.sightings_of_path(connection, session, path) for path in paths if session}
+            shown = {path: tables.sightings_of_path(connection, session, path) for path in paths if session}
             earlier = tables.earlier_attempt(connection, idempotency_key, now)
             holders = dict.fromkeys(holder for _, holder in seen.values() if holder is not None)
             holding = [tables.find_by_id(connection, holder, now) for holder in holders]
@@ -344,7 +344,7 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
         prepared = self._prepare_blobs(blobs, is_optional=True)  # who was shown lost bytes has to read them again
         with self._database.write_transaction(durable=False, patience=self._buffer.patience) as connection:
             self._blobs.insert_blobs(connection, prepared, stored=ledger_entries.utc_timestamp(self._clock()))
-            session_tables.add_sightings(connection, sightings)
+            tables.add_sightings(connection, sightings)
 
     def list_heads(self) -> tuple[Head, ...]:
         with self._database.read_transaction() as connection:

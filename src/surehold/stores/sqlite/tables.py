@@ -1,4 +1,4 @@
-"""Rows of the database: ledger entries and heads, open intents. Each function is a few statements."""
+"""Rows of the database: ledger entries and heads, open intents, sightings. Each function is a few statements."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -6,9 +6,19 @@ from dataclasses import replace
 from datetime import datetime
 
 from surehold.stores import ledger_entries, ledger_rules
-from surehold.stores.base import Busy, Entry, Head, Intent, LedgerQuery, Replay
+from surehold.stores.base import Busy, Entry, Head, Intent, LedgerQuery, Replay, Sighting
 from surehold.stores.ledger_entries import text_of, to_key, version_from_text, version_text
 from surehold.stores.owner import counts_as_dead, is_dead
+from surehold.stores.sightings import (
+    PATHS_PER_SESSION,
+    VERSIONS_PER_PATH,
+    SightingRow,
+    StoredSightings,
+    merge_sightings,
+    ranges_to_text,
+    rows_to_forget,
+    sighting_from_row,
+)
 from surehold.stores.sqlite import archive, entry_rows
 from surehold.stores.sqlite.database import select_keys
 from surehold.stores.store_errors import intent_gone_error
@@ -32,6 +42,13 @@ _PUT_WRITER = (
 SELECT_TRASH = "SELECT id, path, version, change_id, trashed, agent, session, state FROM trash"
 _PUT_TRASH = (
     "INSERT OR REPLACE INTO trash (id, path, version, change_id, trashed, agent, session, state)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SELECT_SIGHTINGS = (
+    "SELECT sha256, spans, whole, anchored, seq FROM sightings WHERE session = ? AND path = ? ORDER BY number DESC"
+)
+_INSERT_SIGHTING = (
+    "INSERT OR REPLACE INTO sightings (session, path, sha256, spans, whole, anchored, seq, shown)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
@@ -325,3 +342,44 @@ def _select_intents(connection: sqlite3.Connection, now: datetime, where: str, *
         over = expires <= now.timestamp()
         found.append(Busy(intent=intent, owner_is_dead=counts_as_dead(intent.owner, lease_over=over)))
     return tuple(found)
+
+
+def add_sightings(connection: sqlite3.Connection, sightings: Iterable[tuple[Sighting, str]]) -> None:
+    """Add sightings, each with the moment it was shown, to those of the same version; forget the oldest beyond the bounds."""
+    for sighting, shown in sightings:
+        place = (to_key(sighting.session), to_key(sighting.path))
+        rows: list[SightingRow] = connection.execute(_SELECT_SIGHTINGS, place).fetchall()
+        first = min([row[4] for row in rows], default=sighting.seq)
+        known = next((row for row in rows if row[0] == sighting.sha256), None)
+        earlier = sighting_from_row(sighting.session, sighting.path, known) if known else None
+        merged = merge_sightings(earlier, sighting, seq=first)
+        spans, anchored = ranges_to_text(merged.spans), ranges_to_text(merged.anchored)
+        new = (merged.sha256, spans, int(merged.whole), anchored, merged.seq)
+        connection.execute(_INSERT_SIGHTING, (*place, *new, shown))
+        if known is None:
+            _forget_surplus(connection, [new, *rows], place)
+
+
+def sightings_of_path(connection: sqlite3.Connection, session: str, path: str) -> Sequence[Sighting]:
+    rows = connection.execute(_SELECT_SIGHTINGS, (to_key(session), to_key(path))).fetchall()
+    return StoredSightings(session, path, rows) if rows else ()
+
+
+def _forget_surplus(connection: sqlite3.Connection, rows: Sequence[SightingRow], place: tuple[bytes, bytes]) -> None:
+    """Forget the versions of a path that are too many, newest first; with its first one, paths that are."""
+    if len(rows) > VERSIONS_PER_PATH:
+        for sha256 in rows_to_forget(rows):
+            connection.execute("DELETE FROM sightings WHERE session = ? AND path = ? AND sha256 = ?", (*place, sha256))
+    elif len(rows) == 1:
+        _forget_paths(connection, place[0])
+
+
+def _forget_paths(connection: sqlite3.Connection, session: bytes) -> None:
+    counted = connection.execute("SELECT COUNT(DISTINCT path) FROM sightings WHERE session = ?", (session,))
+    surplus = counted.fetchone()[0] - PATHS_PER_SESSION
+    if surplus > 0:
+        connection.execute(
+            "DELETE FROM sightings WHERE session = ? AND path IN (SELECT path FROM sightings WHERE session = ?"
+            " GROUP BY path ORDER BY MAX(number) LIMIT ?)",
+            (session, session, surplus),
+        )

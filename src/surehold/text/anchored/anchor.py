@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from surehold.errors import SchemaInvalid
-from surehold.text.anchored.index import IndexedVersion
-from surehold.text.anchored.rows import SHORT_HASH_DIGITS
+from surehold.text.anchored.lines import SHORT_HASH_DIGITS, IndexedVersion
 from surehold.text.escape import preview_text, quote_line
 
 Edge = Literal["BOF", "EOF"]

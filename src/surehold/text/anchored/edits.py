@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from surehold.errors import NoChange, NotFound, SchemaInvalid
 from surehold.text.anchored import problems
 from surehold.text.anchored.anchor import LinePointer, parse_anchor
-from surehold.text.anchored.index import IndexedVersion, ShownVersion, hash_buckets
+from surehold.text.anchored.lines import IndexedVersion, ShownVersion, hash_buckets, judge_quality
 from surehold.text.anchored.operations import (
     DeleteLine,
     DeleteRange,
@@ -33,7 +33,6 @@ from surehold.text.anchored.operations import (
 from surehold.text.anchored.problems import OperationProblem
 from surehold.text.anchored.refusals import build_refusal
 from surehold.text.anchored.resolve import AnchorResolver, FoundLines, Resolution, UnclearLine
-from surehold.text.anchored.rows import judge_quality
 from surehold.text.measure import ANY_SIZE, TextRoom
 from surehold.text.plan import Correction, EditOutcome, EditPlan, LineSpan, ResolvedOperation, splice_spans
 from surehold.text.snapshot import Snapshot

@@ -9,9 +9,8 @@ from surehold.errors import NotEncodable
 from surehold.text.align import shared_ends
 from surehold.text.anchored.anchor import LinePointer
 from surehold.text.anchored.resolve import FoundLines
-from surehold.text.lines import Lines
 from surehold.text.plan import Span
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Lines, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

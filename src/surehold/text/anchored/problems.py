@@ -16,11 +16,11 @@ from surehold.errors import (
     SchemaInvalid,
 )
 from surehold.text.anchored.anchor import LinePointer
-from surehold.text.anchored.index import IndexedVersion
+from surehold.text.anchored.lines import IndexedVersion
 from surehold.text.anchored.operations import LineChange, RangeOperation, SingleLineOperation
 from surehold.text.anchored.resolve import FoundLines, HomeVersion, UnclearLine
 from surehold.text.escape import preview_text, quote_line
-from surehold.text.lines import DIGEST_DIGITS, merge_ranges
+from surehold.text.snapshot import DIGEST_DIGITS, merge_ranges
 
 PREVIEW_CHARS = 80
 _CONTEXT_LINES = 3

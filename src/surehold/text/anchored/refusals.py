@@ -19,12 +19,11 @@ from surehold.errors import (
     RangeUnseen,
     SchemaInvalid,
 )
-from surehold.text.anchored.index import IndexedVersion
+from surehold.text.anchored.lines import AnchoredLine, IndexedVersion, anchor_lines_at
 from surehold.text.anchored.problems import PREVIEW_CHARS, OperationProblem, group_lines
-from surehold.text.anchored.rows import AnchoredLine, anchor_lines_at
 from surehold.text.escape import preview_text
-from surehold.text.lines import merge_ranges
 from surehold.text.measure import TextRoom
+from surehold.text.snapshot import merge_ranges
 
 _RANKS: dict[type[LineEditError], int] = {
     SchemaInvalid: 0,

@@ -14,12 +14,10 @@ from itertools import chain
 from typing import get_args
 
 from surehold.text.anchored.anchor import AnchorMeaning, Doubt, LinePointer, ResolutionLevel, named_lines, read_pointer
-from surehold.text.anchored.index import CONTEXT_DIGITS, IndexedVersion, ShownVersion
-from surehold.text.anchored.rows import SHORT_HASH_DIGITS
-from surehold.text.lines import digest_text
+from surehold.text.anchored.lines import CONTEXT_DIGITS, SHORT_HASH_DIGITS, IndexedVersion, ShownVersion
 from surehold.text.plan import RebaseEvidence
 from surehold.text.relocate import LineBlock, LostLines, MovedLines, relocate_lines
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, digest_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from typing import Any
 from surehold.errors import NotEncodable
 from surehold.text.encoding import NAME_THE_ENCODING, Encoding
 from surehold.text.escape import escape_text, preview_text
-from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.quoted.matching import Haystack, straighten_quotes
 from surehold.text.quoted.nearest import (
     SimilarLines,
@@ -22,7 +21,7 @@ from surehold.text.quoted.nearest import (
     find_nearest,
     normalize_look,
 )
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import LineRanges, Snapshot, merge_ranges
 
 _PREVIEW_CHARS = 80
 _MIN_TELLING_CHARS = 4

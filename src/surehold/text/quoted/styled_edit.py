@@ -20,13 +20,12 @@ from surehold.errors import InvalidArgument, MultipleMatches, OldTextNotFound
 from surehold.text.align import EqualRun, align_lines
 from surehold.text.escape import escape_text
 from surehold.text.excerpt import Excerpt, excerpt_lines
-from surehold.text.lines import merge_ranges
 from surehold.text.plan import EditOutcome, EditPlan, Span, splice_spans
 from surehold.text.quoted.edits import match_lines
 from surehold.text.quoted.matching import Haystack, TextMatch, TextMatches, differs_in_breaks_alone
 from surehold.text.quoted.near_miss import explain_miss
 from surehold.text.rewrite import WriteText
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import Snapshot, merge_ranges
 
 _CHARACTER = re.compile(r"\r\n|[\s\S]")
 _BREAK = re.compile(r"(\r\n|\n|\r)")

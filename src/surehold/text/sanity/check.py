@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from surehold.errors import SafetyCheckFailed
-from surehold.text.anchored.rows import judge_quality
+from surehold.text.anchored.lines import judge_quality
 from surehold.text.escape import preview_text
 from surehold.text.plan import EditPlan
 from surehold.text.sanity.subject import (

@@ -34,7 +34,7 @@ from surehold.stores.base import ApprovalRecord, Call
 from surehold.stores.questions import SessionAgreements
 from surehold.text.plan import EditPlan, Keep, diff_of_plan
 from surehold.workspace.access.approved import bind_to_approval
-from surehold.workspace.access.policy import PathRules
+from surehold.workspace.paths import PathRules
 from surehold.workspace.proposal import ChangeRecord, FileReceipt, Proposal, Receipt, Unproven
 from surehold.workspace.settings import Mode, PermissionState, check_mode
 

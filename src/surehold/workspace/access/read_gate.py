@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 from surehold.errors import BinaryFile, NotFound, StaleFile, SureholdError
 from surehold.text.excerpt import excerpt_changes, excerpt_lines
-from surehold.text.lines import LineRanges, merge_ranges
 from surehold.text.plan import Edit, EditPlan
 from surehold.text.relocate import LineBlock, MovedLines, relocate_lines
-from surehold.text.snapshot import Snapshot
+from surehold.text.snapshot import LineRanges, Snapshot, merge_ranges
 from surehold.workspace.access.seen_lines import KnownFile, subtract_spans
 from surehold.workspace.settings import ReadGateSettings
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from surehold.errors import SureholdError
 from surehold.stores.base import Entry, LedgerQuery, PathRecord, Sighting, Store, WriterSpan
 from surehold.text.align import align_lines
-from surehold.text.lines import LineRanges, merge_ranges
-from surehold.text.snapshot import LineCounter, Snapshot, Version
+from surehold.text.snapshot import LineCounter, LineRanges, Snapshot, Version, merge_ranges
 
 if TYPE_CHECKING:
     from surehold.text.plan import EditPlan

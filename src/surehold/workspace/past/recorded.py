@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from surehold.errors import NotAFile, NotFound, SureholdError
 from surehold.stores.base import Change, Entry, LedgerQuery, Store
@@ -17,15 +18,19 @@ from surehold.stores.store_errors import trash_entry_missing_error
 from surehold.stores.upkeep import TrashItem, iterate_trash
 from surehold.text.snapshot import ABSENT, Snapshot, Version
 from surehold.workspace.past.selectors import MIN_END_CHARS, matches_id
-from surehold.workspace.paths import AnyPath, spelled_path
-from surehold.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from surehold.workspace.paths import AnyPath
+    from surehold.workspace.workspace import Workspace
 
 _MAX_ENTRIES = 10_000_000
 _UNKNOWN_ACTION = "A file is in the history from its first change through Surehold on."
 
 
-def recorded_key(workspace: Workspace, path: AnyPath) -> str:
+def recorded_key(workspace: "Workspace", path: "AnyPath") -> str:
     """Return the name under which the history knows a path; a link that it knows is not followed."""
+    from surehold.workspace.paths import spelled_path
+
     word = spelled_path(path)
     root = workspace.roots[0]
     name = os.path.normpath(os.path.join(root, word))  # noqa: PTH118 - a key, not a path
@@ -38,11 +43,11 @@ def recorded_key(workspace: Workspace, path: AnyPath) -> str:
     return key
 
 
-def is_recorded(workspace: Workspace, key: str) -> bool:
+def is_recorded(workspace: "Workspace", key: str) -> bool:
     return bool(workspace.store.list_entries(LedgerQuery(path=key, ok_only=True, limit=1)))
 
 
-def recorded_keys(workspace: Workspace, word: str) -> list[str]:
+def recorded_keys(workspace: "Workspace", word: str) -> list[str]:
     """Return the name of a path, and every recorded one below it."""
     key = recorded_key(workspace, word.rstrip("/") or "/")
     below = workspace.store.list_entries(LedgerQuery(under=key, ok_only=True, limit=_MAX_ENTRIES))
@@ -70,7 +75,7 @@ def find_trash_item(store: Store, reference: str) -> TrashItem:
     return item
 
 
-def read_recorded(workspace: Workspace, sha256: str, key: str = "") -> bytes:
+def read_recorded(workspace: "Workspace", sha256: str, key: str = "") -> bytes:
     """Return the bytes of a name; those that were not stored because they never changed are still in a file."""
     try:
         return workspace.store.read_blob(sha256)
@@ -86,7 +91,7 @@ def read_recorded(workspace: Workspace, sha256: str, key: str = "") -> bytes:
         raise
 
 
-def _unkept_after(workspace: Workspace, sha256: str, key: str) -> NotFound | None:
+def _unkept_after(workspace: "Workspace", sha256: str, key: str) -> NotFound | None:
     """Return why the bytes that a command left are not there, if it was a command that left them."""
     if not key:
         return None
@@ -115,20 +120,20 @@ def _why_not_kept(change: Change) -> str:
     return limit if size > SMALL_AFTER_BYTES else ""
 
 
-def _was_pruned(workspace: Workspace, entry: Entry) -> bool:
+def _was_pruned(workspace: "Workspace", entry: Entry) -> bool:
     """Tell whether the history was cleaned up since, of what is as old as an entry."""
     query = LedgerQuery(operation="gc", after_seq=entry.seq, limit=_MAX_ENTRIES)
     return any(pruned_before(one) > entry.timestamp for one in workspace.store.list_entries(query))
 
 
-def load_recorded(workspace: Workspace, version: Version | None, key: str = "") -> Snapshot:
+def load_recorded(workspace: "Workspace", version: Version | None, key: str = "") -> Snapshot:
     """Return a version with its bytes, which are where a link leads to; nothing of what has no bytes."""
     if version is None or version.kind not in {"file", "link"}:
         return ABSENT
     return Snapshot(read_recorded(workspace, version.sha256, key), meta=version.meta)
 
 
-def load_file(workspace: Workspace, version: Version, key: str) -> Snapshot:
+def load_file(workspace: "Workspace", version: Version, key: str) -> Snapshot:
     """Return a version that is a file; `NotAFile` says what it is otherwise."""
     if version.kind == "file":
         return load_recorded(workspace, version, key)

@@ -31,7 +31,7 @@ from surehold.stores.owner import Owner
 from surehold.text.plan import EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.access.policy import PathRules
+from surehold.workspace.paths import PathRules
 from surehold.workspace.proposal import EntrySwitch, FileReceipt, Proposal, Receipt
 from surehold.workspace.reader import WorkspaceReader
 from surehold.workspace.recovery import abort_settled
@@ -329,7 +329,7 @@ def settle_whole(
 
 
 def _blob(data: bytes) -> Blob:
-    from surehold.text.lines import sha256_hex
+    from surehold.text.snapshot import sha256_hex
 
     return Blob(data=data, sha256=sha256_hex(data))
 

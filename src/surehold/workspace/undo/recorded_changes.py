@@ -9,7 +9,6 @@ from surehold.errors import NotFound, SureholdError
 from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.ledger_rules import switched_changes
 from surehold.text.diff_rows import count_rows
-from surehold.text.plan import diff_between
 from surehold.text.snapshot import ABSENT, Snapshot
 
 _PAGE_ENTRIES = 1000
@@ -84,6 +83,8 @@ def with_line_counts(store: Store, entry: Entry) -> Entry:
         before, after = (ABSENT if one is None else Snapshot(store.read_blob(one.sha256)) for one in versions)
     except SureholdError:  # `verify` tells what is wrong with it
         return entry
+    from surehold.text.plan import diff_between
+
     diff = diff_between(before, after, from_name=change.path, to_name=change.path)
     return replace(entry, change=replace(change, added=diff.added, removed=diff.removed))
 

@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 
 from surehold.errors import NotFound
 from surehold.text.carry import CarriedText, LineHunk, find_line_hunks
-from surehold.text.lines import sha256_hex
 from surehold.text.merge import MergeConflict, merge_changes
-from surehold.text.snapshot import Snapshot, Version
+from surehold.text.snapshot import Snapshot, Version, sha256_hex
 from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail
 
 _CARRIED = "carried"

@@ -76,8 +76,8 @@ def _spell_value(value: Any) -> str:
     ),
 )
 def completion_command(context: CommandContext, args: argparse.Namespace) -> None:
+    from surehold.front.cli.command import COMMAND_MODULES, load_command
     from surehold.front.cli.config.completion import completion_script
-    from surehold.front.cli.main import COMMAND_MODULES, load_command
 
     text = completion_script(args.shell, tuple(map(load_command, COMMAND_MODULES)), GLOBAL_OPTIONS)
     context.print_outcome(text.rstrip("\n"), shell=args.shell, script=text)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from surehold.stores.base import Entry
+    from surehold.workspace.past.history_reader import HistoryReader
     from surehold.workspace.past.selectors import ChangeSelection
     from surehold.workspace.undo.switch_board import ChangeView
     from surehold.workspace.workspace import Workspace
@@ -55,25 +56,36 @@ def log_command(context: CommandContext, args: argparse.Namespace) -> None:
         _print_empty_log(context)
         return
     _wait_for_history(context)
-    with context.open_workspace(recover=False, remake=True) as workspace:
-        cursor = workspace.follow_history().cursor if args.follow else ""
-        words = read_selectors(args)
-        selection = workspace.history.select(words, now=context.out.now)
-        outside = not (words.session or words.agent or words.turn or words.since or words.until)
-        entries = workspace.history.iterate(selection, ok_only=False, outside=outside)
-        found = workspace.history.group_changes(one for one in entries if not (args.failed and one.ok))
-        changes = list(islice(found, None if args.all else args.limit))
-        more = next(found, None) is not None
-        _print_log(context, args, workspace, changes, more=more)
-        if args.follow:
-            shown = {entry.seq for one in changes for entry in one.entries}
-            _follow_log(context, args, workspace, selection, cursor, shown)
+    if context.is_removed() or args.paths or args.patch or args.follow:
+        with context.open_workspace(recover=False, remake=True) as workspace:
+            _show_log(context, args, workspace.history, workspace)
+    else:
+        with context.open_history() as history:
+            _show_log(context, args, history)
+
+
+def _show_log(
+    context: CommandContext, args: argparse.Namespace, history: "HistoryReader", workspace: "Workspace | None" = None
+) -> None:
+    """Print what happened; a workspace is needed for what leads to files, and for what happens from now on."""
+    cursor = workspace.follow_history().cursor if workspace and args.follow else ""
+    words = read_selectors(args)
+    selection = history.select(words, now=context.out.now)
+    outside = not (words.session or words.agent or words.turn or words.since or words.until)
+    entries = history.iterate(selection, ok_only=False, outside=outside)
+    found = history.group_changes(one for one in entries if not (args.failed and one.ok))
+    changes = list(islice(found, None if args.all else args.limit))
+    more = next(found, None) is not None
+    _print_log(context, args, workspace, changes, more=more)
+    if workspace and args.follow:
+        shown = {entry.seq for one in changes for entry in one.entries}
+        _follow_log(context, args, workspace, selection, cursor, shown)
 
 
 def _print_log(
     context: CommandContext,
     args: argparse.Namespace,
-    workspace: "Workspace",
+    workspace: "Workspace | None",
     changes: "list[ChangeView]",
     *,
     more: bool,
@@ -212,7 +224,9 @@ def mode_change(entry: "Entry") -> str:
     return "" if one is None or other is None or one == other else f"{one:04o} → {other:04o}"
 
 
-def _print_change(context: CommandContext, args: argparse.Namespace, workspace: "Workspace", one: "ChangeView") -> None:
+def _print_change(
+    context: CommandContext, args: argparse.Namespace, workspace: "Workspace | None", one: "ChangeView"
+) -> None:
     out, first = context.out, one.entries[0]
     words = [
         out.paint(short_id(one.id), "yellow"),
@@ -228,7 +242,7 @@ def _print_change(context: CommandContext, args: argparse.Namespace, workspace: 
         for entry in shown_entries(one):
             path = escape_text(format_move(entry.change.path, entry.change.to_path))
             out.print_line(f"    {path}  {format_line_counts(entry.change)}".rstrip())
-    if args.patch:
+    if workspace and args.patch:
         diff = workspace.history.diff(one.id) if first.ok else "".join(entry.change.diff for entry in one.entries)
         (paint_diff if out.is_terminal or out.colour else print_diff)(out, diff)
         out.print_line()

@@ -23,9 +23,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from surehold import __version__
 from surehold.errors import SureholdError
-from surehold.front.mcp.adapter import FinishedCall
 from surehold.front.mcp.sdk.call_threads import CallThreads
 from surehold.front.mcp.sdk.workers import WorkerPlace, WorkerRouter, add_up, ask_others
+from surehold.front.mcp.tool_calls import FinishedCall
 from surehold.workspace.workspace import Workspace
 
 _BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
