@@ -139,6 +139,7 @@ class _RunSupervisor:
             self._tell({"refused": ours.recv(4096).decode("utf-8", "replace")})
             return
         book = self._make_book()
+        os.chdir(f"/proc/{os.getpid()}")  # what the command calls `/proc/self/cwd` must not lead us into the tree
         guard = book.make_guard(self._ask)
         supervisor = Supervisor(Listener(listener), book.covers, book.open_keeper, guard)
         self._tell({"pid": self._pid})

@@ -17,17 +17,8 @@ from typing import Literal, Protocol
 from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
-from surehold.capture.notices import (
-    AT_EMPTY_PATH,
-    AT_FDCWD,
-    BEGINS_BELOW,
-    CallerMemory,
-    CallNotice,
-    Listener,
-    PathFinder,
-    Place,
-    Unreadable,
-)
+from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
+from surehold.capture.places import AT_FDCWD, PathFinder, Place
 
 _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
@@ -65,7 +56,7 @@ class Supervisor:
     ) -> None:
         self._listener, self._covers, self._open_keeper, self._guard = listener, covers, open_keeper, guard
         self._memory = CallerMemory()
-        self._finder = PathFinder(self._memory)
+        self._finder = PathFinder()
         self._keeper: Keeper | None = None
         self._notes: list[tuple[bytes, str]] = []
         self.dumps = DumpWatch(lambda: self.keeper)
