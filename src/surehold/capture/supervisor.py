@@ -238,8 +238,7 @@ class Supervisor:
             self.keeper.keep_written(place.path)
 
     def _on_remove(self, notice: CallNotice, shape: CallShape) -> None:
-        place = self._find_place(notice, shape.path, shape.at, follow=False)
-        if place is None:
+        if (place := self._find_place(notice, shape.path, shape.at, follow=False)) is None:
             return
         path, keeper = place.path, self.keeper
         if self._guard is not None and _goes_away(path, self._flags_of(notice, shape)):
@@ -257,6 +256,8 @@ class Supervisor:
         if source is not None:
             self.keeper.touch_directory(source.directory)
             self.keeper.keep_renamed(source.path, leaves=to is None)
+        elif to is not None:
+            self.keeper.has_strangers = True
         if to is not None and exchanges:
             self.keeper.touch_directory(to.directory)
             self.keeper.keep_renamed(to.path, leaves=source is None)
@@ -269,13 +270,21 @@ class Supervisor:
 
     def _on_link(self, notice: CallNotice, shape: CallShape) -> None:
         """Remember how many names a file had, too: from now on it has one more."""
-        flags = self._flags_of(notice, shape)
-        if not flags & AT_EMPTY_PATH:
-            source = self._find_place(notice, shape.path, shape.at, follow=bool(flags & _SYMLINK_FOLLOW))
-            if source is not None:
-                self.keeper.touch(source.path)
+        path = self._find_source(notice, shape, self._flags_of(notice, shape))
+        if path is None:
+            self.keeper.has_strangers = True
+        else:
+            self.keeper.touch(path)
         if place := self._find_place(notice, shape.to_path, shape.to_at, follow=False):
             self._make(place)
+
+    def _find_source(self, notice: CallNotice, shape: CallShape, flags: int) -> bytes | None:
+        """Return the path of the file that gets another name, if it is one of the tree."""
+        if flags & AT_EMPTY_PATH and not self._memory.read_path(notice.pid, notice.arguments[shape.path]):
+            path = self._finder.descriptor_path(notice.pid, notice.signed(shape.at))
+            return path if path is not None and self._covers(path) else None
+        place = self._find_place(notice, shape.path, shape.at, follow=bool(flags & _SYMLINK_FOLLOW))
+        return place.path if place else None
 
     def _on_make(self, notice: CallNotice, shape: CallShape) -> None:
         if place := self._find_place(notice, shape.path, shape.at, follow=False):
@@ -299,7 +308,7 @@ class Supervisor:
         follow = shape.follows and not flags & NO_FOLLOW
         if place := self._find_place(notice, shape.path, shape.at, follow=follow, effect="facts"):
             self._check_change(place.path)
-            self.keeper.touch(place.path)
+            self.keeper.touch_facts(place.path)
 
     def _touch_descriptor(self, notice: CallNotice, fd: int) -> None:
         path = self._finder.descriptor_path(notice.pid, fd)
@@ -310,7 +319,7 @@ class Supervisor:
                     self.note(b"", "facts of a file were changed after its name was removed")
         elif self._covers(path):
             self._check_change(path)
-            self.keeper.touch(path)
+            self.keeper.touch_facts(path)
         else:
             self._reach_outside(path, written=False)
 

@@ -6,7 +6,7 @@ Rules:
 3. Below a directory that the command made, or put where another one was, nothing was there before.
 4. A directory is looked through before it gets another name: its entries keep the paths that they had.
 5. A hard link in the stash is the file itself, so it becomes a copy before that file is written under another name.
-6. A file outside of the roots that has several names may be one of the tree: then it is kept like any other.
+6. A file outside of the roots, or from there, that has several names may be one of the tree: it is kept like any other.
 """
 
 import errno
@@ -61,6 +61,8 @@ class Keeper:
         """The names of core dumps, once those that were there are known: any other is new."""
         self.before_change: Callable[[bytes, bytes], None] | None = None
         """Told of a path before its content changes or goes away, and of the path of what takes its place."""
+        self.has_strangers = False
+        """Something that was outside of the roots may have names below them by now."""
         self._original: dict[bytes, bool] = {}
         self._looked: tuple[bytes, os.stat_result] | None = None
         """The path that `touch` looked at last, and what it saw."""
@@ -113,6 +115,12 @@ class Keeper:
         if path not in self.occupants and self.covers(path):
             self.touch(path)
 
+    def touch_facts(self, path: bytes) -> None:
+        """Remember what a path is, before its mode, its times or its attributes change."""
+        if self.touch(path) is None and self.has_strangers:
+            with suppress(OSError):
+                self._meet_stranger(os.lstat(path))
+
     def keep_written(self, path: bytes) -> None:
         """Keep the content of a file that is about to be opened for writing."""
         if self.before_change:
@@ -140,7 +148,7 @@ class Keeper:
             return
         if not stat.S_ISREG(status.st_mode):
             return
-        file = self.files.get((status.st_dev, status.st_ino))
+        file = self.files.get((status.st_dev, status.st_ino)) or self._meet_stranger(status)
         if file is None:
             return  # the command made it
         if file.content is None:
@@ -245,6 +253,14 @@ class Keeper:
                         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode) and self.covers(path):
                             self._linked.setdefault((status.st_dev, status.st_ino), []).append(path)
         return self._linked.get(identity, ())
+
+    def _meet_stranger(self, status: os.stat_result) -> FileBytes | None:
+        """Look whether a file that came from outside has names in the tree that it had before."""
+        identity = status.st_dev, status.st_ino
+        if self.has_strangers and status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            for name in self._names_in_tree(identity):
+                self.touch(name)
+        return self.files.get(identity)
 
     def list_below(self, directory: bytes) -> Iterator[bytes]:
         """Yield everything below a directory; one that cannot be listed is named."""
