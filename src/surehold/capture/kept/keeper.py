@@ -66,8 +66,7 @@ class Keeper:
         self._original: dict[bytes, bool] = {}
         self._looked: tuple[bytes, os.stat_result] | None = None
         """The path that `touch` looked at last, and what it saw."""
-        self._linked: dict[tuple[int, int], list[bytes]] | None = None
-        """The names of files that have more than one, once they were looked for."""
+        self._linked: dict[tuple[int, int], list[bytes]] | None = None  # the names of files that have more than one
 
     def add_note(self, path: bytes, why: str) -> None:
         """Remember that something could not be kept."""
@@ -117,9 +116,11 @@ class Keeper:
 
     def touch_facts(self, path: bytes) -> None:
         """Remember what a path is, before its mode, its times or its attributes change."""
-        if self.touch(path) is None and self.has_strangers:
-            with suppress(OSError):
-                self._meet_stranger(os.lstat(path))
+        occupant = self.touch(path)
+        with suppress(OSError):
+            file = occupant.bytes_kept if occupant else self._meet_stranger(os.lstat(path))
+            if file is not None:
+                file.has_set_times = True
 
     def keep_written(self, path: bytes) -> None:
         """Keep the content of a file that is about to be opened for writing."""
@@ -353,6 +354,8 @@ class Keeper:
         """Take up what a dead process had kept."""
         for record in self.stash.read_records():
             self._load_record(record)
+        for file in self.files.values():
+            file.has_set_times = True  # that is not recorded
 
     def _load_record(self, record: JournalRecord) -> None:
         extra = record.extra
@@ -365,11 +368,8 @@ class Keeper:
             case b"C":
                 holes = tuple((begin, end) for begin, end in extra.get("holes", ()))
                 name = str(extra.get("file", ""))
-                kept = KeptContent(
-                    record.facts.size, -1 if name else record.offset, name, bool(extra.get("link")), holes
-                )
-                if not name:
-                    kept.size = record.size
+                size = record.facts.size if name else record.size
+                kept = KeptContent(size, -1 if name else record.offset, name, bool(extra.get("link")), holes)
                 self.files.setdefault(record.facts.identity, FileBytes(record.facts)).content = kept
             case b"N":
                 self.notes[record.name, str(extra["why"])] = None
