@@ -48,6 +48,12 @@ class PathFinder:
         """Return the path of an open file; None when it has none any more."""
         return _named_path(b"/proc/%d/fd/%d" % (pid, fd))
 
+    def program_path(self, pid: int, at: int, raw: bytes) -> bytes:
+        """Return a path that leads to the program that a call names, or to the open file that it means if it names none."""
+        if raw[:1] != b"/":
+            return _base_of(pid, at) + (b"/" + raw if raw else b"")
+        return b"/proc/%d/root" % pid + raw if self.sees_other_names else raw
+
     def find(self, pid: int, at: int, raw: bytes, *, follow: bool) -> Place | None:
         """Return the place that a path names; None if there is no such directory, or none that has a name."""
         if b"/" not in raw and raw not in {b"", b".", b".."}:
@@ -192,6 +198,19 @@ def _is_same_file(link: bytes, path: bytes) -> bool:
 def _place_of(path: bytes) -> Place:
     directory, _, name = path.rpartition(b"/")
     return Place(directory or b"/", name)
+
+
+def gives_rights(program: os.stat_result, pid: int) -> bool:
+    """Tell whether a program would run as another user or group than the process that starts it."""
+    if not stat.S_ISREG(program.st_mode) or not program.st_mode & (stat.S_ISUID | stat.S_ISGID):
+        return False
+    with open(f"/proc/{pid}/status", "rb") as rows:
+        ids = {row.split()[0]: int(row.split()[2]) for row in rows if row[:4] in {b"Uid:", b"Gid:"}}
+    sets_group = program.st_mode & stat.S_ISGID and program.st_mode & stat.S_IXGRP
+    return bool(
+        (program.st_mode & stat.S_ISUID and program.st_uid != ids[b"Uid:"])
+        or (sets_group and program.st_gid != ids[b"Gid:"])
+    )
 
 
 def _base_of(pid: int, at: int) -> bytes:

@@ -18,7 +18,7 @@ from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
-from surehold.capture.places import AT_FDCWD, PathFinder, Place
+from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights
 
 _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
@@ -330,14 +330,12 @@ class Supervisor:
             self._make(place)
 
     def _on_execute(self, notice: CallNotice, shape: CallShape) -> None:
-        if shape.at >= 0 and self._flags_of(notice, shape) & AT_EMPTY_PATH:
-            return
         raw = self._memory.read_path(notice.pid, notice.arguments[shape.path])
-        path = raw if raw[:1] == b"/" else b"/proc/%d/cwd/%b" % (notice.pid, raw)
+        at = notice.signed(shape.at) if shape.at >= 0 else AT_FDCWD
         with suppress(OSError):
-            mode = os.stat(path).st_mode
-            if mode & stat.S_ISUID and stat.S_ISREG(mode) and os.geteuid() != 0:
-                self.note(b"", f"a set-uid program took part: {os.fsdecode(raw)}")
+            path = self._finder.program_path(notice.pid, at, raw)
+            if gives_rights(os.stat(path), notice.pid):
+                self.note(b"", f"a set-uid program took part: {os.fsdecode(raw or os.readlink(path))}")
 
     def _on_leave(self, _: CallNotice, shape: CallShape) -> None:
         self._finder.sees_other_names = True
