@@ -76,3 +76,21 @@ def test_a_command_is_recorded_where_the_history_was_named_relative_to_its_direc
     check_undo(desk, "echo x > sub/b.txt", "--state-dir", "../state", "--report", "../report.json", "--root", ".")
 
     assert Path(desk.state).is_dir()
+
+
+@requirement("run:undo:exact")
+@pytest.mark.parametrize("goes", ["rm big", "mv a.txt big", "rm -rf sub; mv big sub; rm sub"])
+@pytest.mark.parametrize(
+    "opens", ["echo x > /proc/self/fd/5", "truncate -s 3 /dev/fd/5", "exec 6<>/proc/$$/fd/5; echo x >&6"]
+)
+def test_a_file_that_is_written_after_its_name_is_gone_comes_back(desk: RunDesk, goes: str, opens: str) -> None:
+    (desk.root / "big").write_bytes(b"large\n" * 20_000)
+    before = take_fingerprint(desk.root)
+
+    assert desk.run(f"exec 5<big; {goes}; {opens}").returncode == 0
+
+    report = desk.read_report()
+    assert report["complete"]
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert take_fingerprint(desk.root) == before

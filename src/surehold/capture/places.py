@@ -130,7 +130,7 @@ class PathFinder:
                 return place
             if place.directory.startswith(b"/proc/"):  # not a name, but the very file that a process has open
                 opened = _named_path(place.path)
-                return None if opened is None else _place_of(opened)
+                return place if opened is None else _place_of(opened)
             if target[:1] != b"/":
                 target = b"%b/%b" % (place.directory, target)
             found = self._split(pid, AT_FDCWD, target)

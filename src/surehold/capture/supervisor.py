@@ -185,12 +185,13 @@ class Supervisor:
         return None
 
     def _reach_outside(self, path: bytes, *, written: bool) -> bool:
-        """Keep a file of the tree that a name outside of it leads to; tell whether it is one."""
+        """Keep a file of the tree that a name outside of it leads to, or a link of /proc; tell whether it is one."""
         try:
-            status = os.lstat(path)
+            status = os.stat(path) if path.startswith(b"/proc/") else os.lstat(path)
         except OSError:
             return False
-        if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):  # noqa: PLR2004
+        is_known = self.has_keeper and self.keeper.is_known_file(status)
+        if not stat.S_ISREG(status.st_mode) or (status.st_nlink < 2 and not is_known):  # noqa: PLR2004
             return False
         for name in self.keeper.keep_other_name(path, status, written=written):
             self._check_change(name)

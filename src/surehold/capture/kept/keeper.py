@@ -139,12 +139,12 @@ class Keeper:
             self.touch(name)
         if written:
             self._looked = None
-            self._keep_before_write(path)
+            self._keep_before_write(path, status)
         return names
 
-    def _keep_before_write(self, path: bytes) -> None:
+    def _keep_before_write(self, path: bytes, status: os.stat_result | None = None) -> None:
         try:
-            status = self._look(path)
+            status = status or self._look(path)
         except OSError:
             return
         if not stat.S_ISREG(status.st_mode):
