@@ -13,6 +13,7 @@ import os
 import stat
 from typing import NamedTuple
 
+from surehold.capture.mounts import OtherPlaces
 from surehold.capture.notices import OPEN_HOW, RESOLVE_IN_ROOT, Unreadable
 
 AT_FDCWD = -100
@@ -40,13 +41,16 @@ class Place(NamedTuple):
 class PathFinder:
     """Finds the places that the calls of other processes name."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: OtherPlaces | None = None) -> None:
+        self._others = others
+        """Where what is below the roots can be reached too."""
         self.sees_other_names = False
         """Some process may have another root, or other mounts."""
 
     def descriptor_path(self, pid: int, fd: int) -> bytes | None:
         """Return the path of an open file; None when it has none any more."""
-        return _named_path(b"/proc/%d/fd/%d" % (pid, fd))
+        path = _named_path(b"/proc/%d/fd/%d" % (pid, fd))
+        return self._others.path_in_roots(path) if self._others and path else path
 
     def program_path(self, pid: int, at: int, raw: bytes) -> bytes:
         """Return a path that leads to the program that a call names, or to the open file that it means if it names none."""
@@ -66,7 +70,7 @@ class PathFinder:
             if found is None:
                 return None
             place = found
-        return self._follow(pid, place) if follow else place
+        return self._in_roots(self._follow(pid, place) if follow else place)
 
     def find_below(self, pid: int, at: int, raw: bytes, *, follow: bool) -> Place | None:
         """Return the place that a path names for a call whose paths begin at a directory, as if that were the root."""
@@ -75,9 +79,14 @@ class PathFinder:
         except OSError:
             return None
         try:
-            return _find_below(top, raw, follow=follow)
+            return self._in_roots(_find_below(top, raw, follow=follow))
         finally:
             os.close(top)
+
+    def _in_roots(self, place: Place | None) -> Place | None:
+        if self._others and place:
+            return Place(self._others.path_in_roots(place.directory), place.name)
+        return place
 
     def _start(self, pid: int, at: int) -> bytes | None:
         if at != AT_FDCWD:

@@ -53,10 +53,11 @@ class Supervisor:
         covers: Callable[[bytes], bool],
         open_keeper: Callable[[], Keeper],
         guard: DeletionGuard | None = None,
+        finder: PathFinder | None = None,
     ) -> None:
         self._listener, self._covers, self._open_keeper, self._guard = listener, covers, open_keeper, guard
         self._memory = CallerMemory()
-        self._finder = PathFinder()
+        self._finder = finder or PathFinder()
         self._keeper: Keeper | None = None
         self._notes: list[tuple[bytes, str]] = []
         self.dumps = DumpWatch(lambda: self.keeper)
