@@ -50,22 +50,18 @@ class Keeper:
 
     def __init__(self, stash: Stash, covered: CoveredPaths) -> None:
         self.stash, self.roots, self.covers, self._prefixes = stash, covered.roots, covered.covers, covered.prefixes
-        self.occupants: dict[bytes, Occupant | None] = {}
-        """What each path was; None where nothing was."""
+        self.occupants: dict[bytes, Occupant | None] = {}  # what each path was; None where nothing was
         self.files: dict[tuple[int, int], FileBytes] = {}
         self.notes: dict[tuple[bytes, str], None] = {}
         """What could not be kept, and why; the path is empty for what concerns the whole run."""
-        self.renamed = set[bytes]()
-        """The paths of entries that got another one."""
+        self.renamed = set[bytes]()  # the paths of entries that got another one
         self.dump_name: re.Pattern[bytes] | None = None
         """The names of core dumps, once those that were there are known: any other is new."""
         self.before_change: Callable[[bytes, bytes], None] | None = None
         """Told of a path before its content changes or goes away, and of the path of what takes its place."""
-        self.has_strangers = False
-        """Something that was outside of the roots may have names below them by now."""
+        self.has_strangers = False  # something that was outside of the roots may have names below them by now
         self._original: dict[bytes, bool] = {}
-        self._looked: tuple[bytes, os.stat_result] | None = None
-        """The path that `touch` looked at last, and what it saw."""
+        self._looked: tuple[bytes, os.stat_result] | None = None  # the path that `touch` looked at last, what it saw
         self._linked: dict[tuple[int, int], list[bytes]] | None = None  # the names of files that have more than one
 
     def add_note(self, path: bytes, why: str) -> None:
@@ -147,10 +143,7 @@ class Keeper:
             status = status or self._look(path)
         except OSError:
             return
-        if not stat.S_ISREG(status.st_mode):
-            return
-        file = self.files.get((status.st_dev, status.st_ino)) or self._meet_stranger(status)
-        if file is None:
+        if not stat.S_ISREG(status.st_mode) or (file := self._meet_stranger(status)) is None:
             return  # the command made it
         if file.content is None:
             self._keep_content(path, file, goes_away=False)
@@ -191,7 +184,7 @@ class Keeper:
             self._mark_renamed(path, file)
         if not occupant or occupant.facts.identity != (status.st_dev, status.st_ino):
             return
-        self.renamed.add(path)
+        self._add_renamed(path, occupant)
         if stat.S_ISDIR(status.st_mode):
             for below in self.list_below(path):
                 self._keep_moved(below, leaves=leaves)
@@ -202,13 +195,18 @@ class Keeper:
         if leaves:
             self.keep_removed(path)
             return
-        if self.touch(path):
-            self.renamed.add(path)
+        if occupant := self.touch(path):
+            self._add_renamed(path, occupant)
         with suppress(OSError):
             status = os.lstat(path)
             file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
             if file is not None:
                 self._mark_renamed(path, file)
+
+    def _add_renamed(self, path: bytes, occupant: Occupant) -> None:
+        if path not in self.renamed and occupant.facts.is_directory:
+            self.stash.write_record(b"M", path, occupant.facts)
+        self.renamed.add(path)
 
     def _mark_renamed(self, path: bytes, file: FileBytes) -> None:
         if not file.was_renamed:
@@ -373,6 +371,8 @@ class Keeper:
                 self.files.setdefault(record.facts.identity, FileBytes(record.facts)).content = kept
             case b"N":
                 self.notes[record.name, str(extra["why"])] = None
+            case b"M" if record.facts.is_directory:
+                self.renamed.add(record.name)
             case b"M":
                 self.files.setdefault(record.facts.identity, FileBytes(record.facts)).was_renamed = True
 
