@@ -16,6 +16,9 @@ CORE: dict[str, str] = {
     "make something in a directory that is elsewhere for a while": (
         "mv docs d; echo new > d/new; mkdir -p d/x/n; echo in > d/x/n/in; rm d/2.md; echo x >> d/1.md; mv d docs"
     ),
+    "make something in a directory that is elsewhere twice": (
+        "for i in 1 2 3; do mv docs d; echo new > d/n$i; echo x >> d/x/y; mkdir d/x/$i; mv d docs; echo z > docs/z$i; done"
+    ),
     "make something in a directory that is outside for a while": (
         "mv docs ../d; echo new > ../d/new; rm -r ../d/x; echo x >> ../d/1.md; chmod 600 ../d/2.md; mv ../d docs"
     ),

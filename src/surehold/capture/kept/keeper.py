@@ -52,14 +52,12 @@ class Keeper:
         self.stash, self.roots, self.covers, self._prefixes = stash, covered.roots, covered.covers, covered.prefixes
         self.occupants: dict[bytes, Occupant | None] = {}  # what each path was; None where nothing was
         self.files: dict[tuple[int, int], FileBytes] = {}
-        self.notes: dict[tuple[bytes, str], None] = {}
-        """What could not be kept, and why; the path is empty for what concerns the whole run."""
+        self.notes: dict[tuple[bytes, str], None] = {}  # what was not kept, and why; no path for all of the run
         self.renamed = set[bytes]()  # the paths of entries that got another one
-        self.dump_name: re.Pattern[bytes] | None = None
-        """The names of core dumps, once those that were there are known: any other is new."""
-        self.before_change: Callable[[bytes, bytes], None] | None = None
-        """Told of a path before its content changes or goes away, and of the path of what takes its place."""
+        self.dump_name: re.Pattern[bytes] | None = None  # of core dumps, once those that were there are known
+        self.before_change: Callable[[bytes, bytes], None] | None = None  # told of a path, and of what takes its place
         self.has_strangers = False  # something that was outside of the roots may have names below them by now
+        self._listed = set[bytes]()  # directories of which every entry is known: what else is there is new
         self._original: dict[bytes, bool] = {}
         self._looked: tuple[bytes, os.stat_result] | None = None  # the path that `touch` looked at last, what it saw
         self._linked: dict[tuple[int, int], list[bytes]] | None = None  # the names of files that have more than one
@@ -72,7 +70,6 @@ class Keeper:
                 self.stash.write_record(b"N", path, _NOTHING, {"why": why})
 
     # What the calls of the command do.
-
     def touch(self, path: bytes) -> Occupant | None:
         """Remember what a path is, before the first call that changes it."""
         try:
@@ -85,7 +82,8 @@ class Keeper:
     def _look_first(self, path: bytes) -> Occupant | None:
         """Look at a path that no call has touched; what is found waits to be written with more, or by `flush`."""
         directory = path.rpartition(b"/")[0] or b"/"
-        is_new = path not in self.roots and (self._is_new_dump(path) or not self._is_original(directory))
+        is_there = self._is_original(directory) and directory not in self._listed
+        is_new = path not in self.roots and (self._is_new_dump(path) or not is_there)
         try:
             status = None if is_new else os.lstat(path)
         except FileNotFoundError:
@@ -186,8 +184,11 @@ class Keeper:
             return
         self._add_renamed(path, occupant)
         if stat.S_ISDIR(status.st_mode):
+            found = [path]
             for below in self.list_below(path):
                 self._keep_moved(below, leaves=leaves)
+                found.append(below)
+            self._listed.update(found)
             self._original.clear()  # what was found there is about to be elsewhere
 
     def _keep_moved(self, path: bytes, *, leaves: bool) -> None:
@@ -218,11 +219,10 @@ class Keeper:
         self._original.clear()
 
     def is_known_file(self, status: os.stat_result) -> bool:
-        """Tell whether a file was there when the command began, under any name that a call has touched."""
+        """Tell whether a file was there before, under any name that a call has touched."""
         return (status.st_dev, status.st_ino) in self.files
 
     # Where calls cannot be noticed.
-
     def keep_tree(self) -> None:
         """Keep everything below the roots, as far as that is affordable; the rest is named when it has changed."""
         budget, self.before_change = _TREE_BUDGET_BYTES, None
@@ -347,7 +347,6 @@ class Keeper:
         return self.stash.keep_copy(fd, facts, holes)
 
     # What a later process reads.
-
     def load_records(self) -> None:
         """Take up what a dead process had kept."""
         for record in self.stash.read_records():
