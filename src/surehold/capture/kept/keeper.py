@@ -110,10 +110,9 @@ class Keeper:
 
     def touch_facts(self, path: bytes) -> None:
         """Remember what a path is, before its mode, its times or its attributes change."""
-        occupant = self.touch(path)
+        self.touch(path)
         with suppress(OSError):
-            file = occupant.bytes_kept if occupant else self._meet_stranger(os.lstat(path))
-            if file is not None:
+            if file := self._meet_stranger(os.lstat(path)):  # what is there now, which may have come from elsewhere
                 file.has_set_times = True
 
     def keep_written(self, path: bytes) -> None:
