@@ -13,6 +13,19 @@ CORE: dict[str, str] = {
     "move a directory": "mv docs papers; echo x >> papers/1.md",
     "move a directory into a new one": "mkdir n; mv docs n/docs; mv a n/docs/a",
     "move a directory over the name of another": "rm -rf docs; mv a docs; echo z > docs/b/deep",
+    "make something in a directory that is elsewhere for a while": (
+        "mv docs d; echo new > d/new; mkdir -p d/x/n; echo in > d/x/n/in; rm d/2.md; echo x >> d/1.md; mv d docs"
+    ),
+    "make something in a directory that is elsewhere twice": (
+        "for i in 1 2 3; do mv docs d; echo new > d/n$i; echo x >> d/x/y; mkdir d/x/$i; mv d docs; echo z > docs/z$i; done"
+    ),
+    "make something in a directory that is outside for a while": (
+        "mv docs ../d; echo new > ../d/new; rm -r ../d/x; echo x >> ../d/1.md; chmod 600 ../d/2.md; mv ../d docs"
+    ),
+    "exchange two directories twice": (
+        "x() { python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'docs', -100, b'a', 2)\"; };"
+        "x; echo new > a/new; echo new > docs/new; rm a/1.md; x"
+    ),
     "move in a circle": "mv g t; mv crlf.txt g; mv t crlf.txt",
     "move over an existing file": "mv crlf.txt g",
     "exchange two files": "python3 -c \"import ctypes; ctypes.CDLL(None).renameat2(-100, b'g', -100, b'crlf.txt', 2)\"",

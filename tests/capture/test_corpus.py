@@ -17,8 +17,8 @@ from surehold.capture.filter import can_listen
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
 _HERE = Path(__file__).parent
-_FOUND_SEEDS = (15, 16, 27, 41, 52, 58, 178, 251, 276)
-"""Programs that were not undone exactly once."""
+_FOUND_SEEDS = (15, 16, 27, 41, 52, 58, 178, 251, 276, 6013)
+"""Programs that were not undone exactly once, or taken for incomplete."""
 _SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
 
 

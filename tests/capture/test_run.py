@@ -150,6 +150,18 @@ def test_whoever_is_killed_nothing_is_lost(desk: RunDesk, calls: int, who: str) 
 
 
 @requirement("run:killed:recovered")
+def test_what_was_made_in_a_directory_that_was_elsewhere_is_known_after_a_kill(desk: RunDesk) -> None:
+    before = take_fingerprint(desk.root)
+
+    desk.run("mv sub d; echo new > d/new; mkdir d/in; echo x > d/in/x; mv d sub; kill -9 $PPID; rm a.txt")
+
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        wait_until(lambda: bool(workspace.recover() or workspace.history.log()))
+        workspace.history.undo(workspace.history.log()[0].change_id)
+    assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:killed:recovered")
 def test_a_run_that_another_process_records_delays_no_one(desk: RunDesk) -> None:
     (desk.root / "f1").write_text("x")
     desk.run("rm f1; kill -9 $PPID; rm a.txt")

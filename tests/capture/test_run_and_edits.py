@@ -144,3 +144,37 @@ def test_a_path_that_two_commands_change_at_once_is_named_by_both(desk: RunDesk)
     assert theirs["change_id"] in mine["not_kept"][0]["why"]
     assert [one["path"] for one in theirs["not_kept"]] == ["a.txt"]
     assert (mine["complete"], theirs["complete"]) == (False, False)
+
+
+@requirement("run:report:complete")
+@pytest.mark.parametrize("text", ["more\n", "X"])
+def test_a_file_that_another_program_wrote_while_the_command_renamed_it_is_named(desk: RunDesk, text: str) -> None:
+    here, there = desk.make_gates("here", "there")
+    with (desk.root / "a.txt").open("r+" if text == "X" else "a") as other:
+        program = desk.start(f"mv a.txt c.txt; echo > {here}; read x < {there}; true")
+        here.read_bytes()
+        other.write(text)
+    there.write_text("go\n")
+    assert program.wait() == 0
+
+    report = desk.read_report()
+    assert (report["complete"], [one["path"] for one in report["not_kept"]]) == (False, ["a.txt"])
+    written = (desk.root / "c.txt").read_text()
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert ((desk.root / "a.txt").read_text(), (desk.root / "c.txt").exists()) == (written, False)
+
+
+@requirement("run:report:complete", "run:undo:exact")
+def test_times_that_the_command_set_are_not_taken_for_the_writing_of_others(desk: RunDesk) -> None:
+    before = take_fingerprint(desk.root)
+
+    desk.run(
+        "mv a.txt c.txt; touch -c -d 2001-01-01 c.txt; python3 -c \"import os; os.utime('sub/b.txt', (1, 1))\"; mv sub d"
+    )
+
+    report = desk.read_report()
+    assert (report["complete"], report["moved"]) == (True, 3)
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert take_fingerprint(desk.root) == before

@@ -1,5 +1,6 @@
 """What a command does to hard-linked files by names outside of the workspace."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,46 @@ def test_a_protected_file_is_protected_by_its_other_names_too(desk: RunDesk, out
     done = desk.run("setsid -w sh -c 'echo via > ../outside/rc'", "--guard", "100")
 
     assert (done.returncode != 0, (desk.root / ".bashrc").read_text()) == (True, "as it was\n")
+
+
+@requirement("run:links:outside")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mv ../outside/a in; echo via > in",
+        "ln ../outside/a in; echo via > in",
+        "mv ../outside/a a.txt; echo via > a.txt; echo one > a.txt",
+        "mv ../outside in; echo via >> in/a",
+        "mv ../outside/a in; truncate -s 1 in",
+        "mv ../outside/a in; chmod 640 in",
+        "mv ../outside/a in; chmod 640 in; rm in",
+        "mv ../outside/a in; exec 3< in; chmod 604 /proc/self/fd/3",
+        "mv ../outside/a in; mv sub moved; echo via > in",
+    ],
+)
+def test_a_file_that_is_changed_by_a_name_that_came_in_comes_back(desk: RunDesk, outside: Path, script: str) -> None:
+    before = facts_of(desk.root / "sub/b.txt")
+
+    assert desk.run(script).returncode == 0
+
+    report = desk.read_report()
+    assert not report["complete"]
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert facts_of(desk.root / "sub/b.txt") == before
+
+
+@requirement("run:undo:exact")
+@pytest.mark.parametrize("source", ["os.open('a.txt', os.O_RDONLY), b''", "-100, b'a.txt'"])
+def test_a_file_that_got_another_name_by_its_descriptor_comes_back(desk: RunDesk, source: str) -> None:
+    before = facts_of(desk.root / "a.txt")
+    link = f"ctypes.CDLL(None).linkat({source}, -100, b'new', 0x1000)"
+
+    desk.run(f"{sys.executable} -c \"import ctypes, os; {link} == 0 or os.link('a.txt', 'new')\"; echo via > new")
+
+    report = desk.read_report()
+    assert (report["created"], report["changed"], report["complete"]) == (1, 1, True)
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert facts_of(desk.root / "a.txt") == before
+    assert not (desk.root / "new").exists()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -62,3 +63,37 @@ def test_a_working_directory_whose_path_is_too_long_is_named(desk: RunDesk, call
         assert not run_script(desk, sys.executable, "-c", _DEEP + call)["complete"]
     finally:
         subprocess.run(["rm", "-rf", str(desk.root)], check=True)
+
+
+@requirement("run:report:complete")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a program of another user")
+@pytest.mark.parametrize(
+    ("mode", "script"),
+    [
+        (0o4755, "../program"),
+        (0o2755, "../program"),
+        (0o4755, "PATH=..:$PATH; program"),
+        (0o4755, "{python} -c \"import os; os.execve(os.open('../program', os.O_RDONLY), ['program'], {{}})\""),
+        (0o4755, "{python} -c \"import os; os.chroot('/'); os.execv('../program', ['program'])\""),
+        (0o4755, '{python} -c "{execveat}"'),
+    ],
+)
+def test_a_program_that_would_run_as_another_user_is_named(desk: RunDesk, mode: int, script: str) -> None:
+    program = desk.root.parent / "program"
+    shutil.copy("/bin/true", program)
+    os.chown(program, 12345, 12345)
+    program.chmod(mode)
+    number = {"x86_64": 322, "aarch64": 281}[os.uname().machine]
+    execveat = (
+        "import ctypes, os; words = (ctypes.c_char_p * 2)(b'program', None); "
+        f"ctypes.CDLL(None).syscall({number}, os.open('..', os.O_PATH), b'program', words, None, 0)"
+    )
+
+    assert desk.run(script.format(python=sys.executable, execveat=execveat)).returncode == 0
+
+    report = desk.read_report()
+    assert (report["change_id"], report["complete"]) == (None, False)
+    assert "a set-uid program took part" in report["not_kept"][0]["why"]
+    program.chmod(0o755)
+    desk.run(script.format(python=sys.executable, execveat=execveat))
+    assert desk.read_report()["complete"]

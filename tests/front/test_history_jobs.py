@@ -517,6 +517,19 @@ def test_a_number_is_no_beginning_of_a_turns_number(shell: Shell) -> None:
     assert "request-12.txt" in shell("log", "--session", session, "--turn", "request").out
 
 
+@requirement("history:selectors:bad")
+def test_a_turn_that_did_nothing_to_a_file_is_a_turn_all_the_same(shell: Shell) -> None:
+    shell("run", "--session", "s", "--turn", "first", "--", "touch", "1.txt")
+    shell("run", "--session", "s", "--turn", "other", "--", "touch", "2.txt")
+
+    refused = shell("undo", "--turn", "first", "2.txt")
+
+    assert refused.code == 1
+    assert "No change matches `--turn first 2.txt`" in refused.err
+    assert "No entry" in shell("log", "--turn", "first", "2.txt").out
+    assert "No turn is called `third`" in shell("undo", "--turn", "third", "2.txt").err
+
+
 @requirement("history:status:facts")
 def test_status_names_the_agents_that_work_and_no_server_that_ended(shell: Shell) -> None:
     with open_workspace(shell.root) as workspace:

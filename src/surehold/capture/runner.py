@@ -37,7 +37,9 @@ from surehold.capture.filter import install_filter, receive_descriptor
 from surehold.capture.joined import JOINED_VARIABLE, spell_run
 from surehold.capture.kept.keeper import Keeper
 from surehold.capture.landlock import confine_writes
+from surehold.capture.mounts import find_other_places
 from surehold.capture.notices import Listener
+from surehold.capture.places import PathFinder
 from surehold.capture.supervisor import DeletionGuard, Supervisor
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -139,8 +141,10 @@ class _RunSupervisor:
             self._tell({"refused": ours.recv(4096).decode("utf-8", "replace")})
             return
         book = self._make_book()
+        os.chdir(f"/proc/{os.getpid()}")  # what the command calls `/proc/self/cwd` must not lead us into the tree
         guard = book.make_guard(self._ask)
-        supervisor = Supervisor(Listener(listener), book.covers, book.open_keeper, guard)
+        finder = PathFinder(find_other_places([os.fsencode(self._line.root)]))
+        supervisor = Supervisor(Listener(listener), book.covers, book.open_keeper, guard, finder)
         self._tell({"pid": self._pid})
         try:
             self._keep_inherited(supervisor)

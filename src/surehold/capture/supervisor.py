@@ -17,17 +17,8 @@ from typing import Literal, Protocol
 from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
-from surehold.capture.notices import (
-    AT_EMPTY_PATH,
-    AT_FDCWD,
-    BEGINS_BELOW,
-    CallerMemory,
-    CallNotice,
-    Listener,
-    PathFinder,
-    Place,
-    Unreadable,
-)
+from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
+from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights
 
 _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
@@ -62,10 +53,11 @@ class Supervisor:
         covers: Callable[[bytes], bool],
         open_keeper: Callable[[], Keeper],
         guard: DeletionGuard | None = None,
+        finder: PathFinder | None = None,
     ) -> None:
         self._listener, self._covers, self._open_keeper, self._guard = listener, covers, open_keeper, guard
         self._memory = CallerMemory()
-        self._finder = PathFinder(self._memory)
+        self._finder = finder or PathFinder()
         self._keeper: Keeper | None = None
         self._notes: list[tuple[bytes, str]] = []
         self.dumps = DumpWatch(lambda: self.keeper)
@@ -194,12 +186,13 @@ class Supervisor:
         return None
 
     def _reach_outside(self, path: bytes, *, written: bool) -> bool:
-        """Keep a file of the tree that a name outside of it leads to; tell whether it is one."""
+        """Keep a file of the tree that a name outside of it leads to, or a link of /proc; tell whether it is one."""
         try:
-            status = os.lstat(path)
+            status = os.stat(path) if path.startswith(b"/proc/") else os.lstat(path)
         except OSError:
             return False
-        if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):  # noqa: PLR2004
+        is_known = self.has_keeper and self.keeper.is_known_file(status)
+        if not stat.S_ISREG(status.st_mode) or (status.st_nlink < 2 and not is_known):  # noqa: PLR2004
             return False
         for name in self.keeper.keep_other_name(path, status, written=written):
             self._check_change(name)
@@ -247,8 +240,7 @@ class Supervisor:
             self.keeper.keep_written(place.path)
 
     def _on_remove(self, notice: CallNotice, shape: CallShape) -> None:
-        place = self._find_place(notice, shape.path, shape.at, follow=False)
-        if place is None:
+        if (place := self._find_place(notice, shape.path, shape.at, follow=False)) is None:
             return
         path, keeper = place.path, self.keeper
         if self._guard is not None and _goes_away(path, self._flags_of(notice, shape)):
@@ -266,6 +258,8 @@ class Supervisor:
         if source is not None:
             self.keeper.touch_directory(source.directory)
             self.keeper.keep_renamed(source.path, leaves=to is None)
+        elif to is not None:
+            self.keeper.has_strangers = True
         if to is not None and exchanges:
             self.keeper.touch_directory(to.directory)
             self.keeper.keep_renamed(to.path, leaves=source is None)
@@ -278,13 +272,21 @@ class Supervisor:
 
     def _on_link(self, notice: CallNotice, shape: CallShape) -> None:
         """Remember how many names a file had, too: from now on it has one more."""
-        flags = self._flags_of(notice, shape)
-        if not flags & AT_EMPTY_PATH:
-            source = self._find_place(notice, shape.path, shape.at, follow=bool(flags & _SYMLINK_FOLLOW))
-            if source is not None:
-                self.keeper.touch(source.path)
+        path = self._find_source(notice, shape, self._flags_of(notice, shape))
+        if path is None:
+            self.keeper.has_strangers = True
+        else:
+            self.keeper.touch(path)
         if place := self._find_place(notice, shape.to_path, shape.to_at, follow=False):
             self._make(place)
+
+    def _find_source(self, notice: CallNotice, shape: CallShape, flags: int) -> bytes | None:
+        """Return the path of the file that gets another name, if it is one of the tree."""
+        if flags & AT_EMPTY_PATH and not self._memory.read_path(notice.pid, notice.arguments[shape.path]):
+            path = self._finder.descriptor_path(notice.pid, notice.signed(shape.at))
+            return path if path is not None and self._covers(path) else None
+        place = self._find_place(notice, shape.path, shape.at, follow=bool(flags & _SYMLINK_FOLLOW))
+        return place.path if place else None
 
     def _on_make(self, notice: CallNotice, shape: CallShape) -> None:
         if place := self._find_place(notice, shape.path, shape.at, follow=False):
@@ -308,7 +310,7 @@ class Supervisor:
         follow = shape.follows and not flags & NO_FOLLOW
         if place := self._find_place(notice, shape.path, shape.at, follow=follow, effect="facts"):
             self._check_change(place.path)
-            self.keeper.touch(place.path)
+            self.keeper.touch_facts(place.path)
 
     def _touch_descriptor(self, notice: CallNotice, fd: int) -> None:
         path = self._finder.descriptor_path(notice.pid, fd)
@@ -319,7 +321,7 @@ class Supervisor:
                     self.note(b"", "facts of a file were changed after its name was removed")
         elif self._covers(path):
             self._check_change(path)
-            self.keeper.touch(path)
+            self.keeper.touch_facts(path)
         else:
             self._reach_outside(path, written=False)
 
@@ -330,14 +332,12 @@ class Supervisor:
             self._make(place)
 
     def _on_execute(self, notice: CallNotice, shape: CallShape) -> None:
-        if shape.at >= 0 and self._flags_of(notice, shape) & AT_EMPTY_PATH:
-            return
         raw = self._memory.read_path(notice.pid, notice.arguments[shape.path])
-        path = raw if raw[:1] == b"/" else b"/proc/%d/cwd/%b" % (notice.pid, raw)
+        at = notice.signed(shape.at) if shape.at >= 0 else AT_FDCWD
         with suppress(OSError):
-            mode = os.stat(path).st_mode
-            if mode & stat.S_ISUID and stat.S_ISREG(mode) and os.geteuid() != 0:
-                self.note(b"", f"a set-uid program took part: {os.fsdecode(raw)}")
+            path = self._finder.program_path(notice.pid, at, raw)
+            if gives_rights(os.stat(path), notice.pid):
+                self.note(b"", f"a set-uid program took part: {os.fsdecode(raw or os.readlink(path))}")
 
     def _on_leave(self, _: CallNotice, shape: CallShape) -> None:
         self._finder.sees_other_names = True

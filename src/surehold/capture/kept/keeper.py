@@ -6,7 +6,7 @@ Rules:
 3. Below a directory that the command made, or put where another one was, nothing was there before.
 4. A directory is looked through before it gets another name: its entries keep the paths that they had.
 5. A hard link in the stash is the file itself, so it becomes a copy before that file is written under another name.
-6. A file outside of the roots that has several names may be one of the tree: then it is kept like any other.
+6. A file outside of the roots, or from there, that has several names may be one of the tree: it is kept like any other.
 """
 
 import errno
@@ -50,22 +50,17 @@ class Keeper:
 
     def __init__(self, stash: Stash, covered: CoveredPaths) -> None:
         self.stash, self.roots, self.covers, self._prefixes = stash, covered.roots, covered.covers, covered.prefixes
-        self.occupants: dict[bytes, Occupant | None] = {}
-        """What each path was; None where nothing was."""
+        self.occupants: dict[bytes, Occupant | None] = {}  # what each path was; None where nothing was
         self.files: dict[tuple[int, int], FileBytes] = {}
-        self.notes: dict[tuple[bytes, str], None] = {}
-        """What could not be kept, and why; the path is empty for what concerns the whole run."""
-        self.renamed = set[bytes]()
-        """The paths of entries that got another one."""
-        self.dump_name: re.Pattern[bytes] | None = None
-        """The names of core dumps, once those that were there are known: any other is new."""
-        self.before_change: Callable[[bytes, bytes], None] | None = None
-        """Told of a path before its content changes or goes away, and of the path of what takes its place."""
+        self.notes: dict[tuple[bytes, str], None] = {}  # what was not kept, and why; no path for all of the run
+        self.renamed = set[bytes]()  # the paths of entries that got another one
+        self.dump_name: re.Pattern[bytes] | None = None  # of core dumps, once those that were there are known
+        self.before_change: Callable[[bytes, bytes], None] | None = None  # told of a path, and of what takes its place
+        self.has_strangers = False  # something that was outside of the roots may have names below them by now
+        self._listed = set[bytes]()  # directories of which every entry is known: what else is there is new
         self._original: dict[bytes, bool] = {}
-        self._looked: tuple[bytes, os.stat_result] | None = None
-        """The path that `touch` looked at last, and what it saw."""
-        self._linked: dict[tuple[int, int], list[bytes]] | None = None
-        """The names of files that have more than one, once they were looked for."""
+        self._looked: tuple[bytes, os.stat_result] | None = None  # the path that `touch` looked at last, what it saw
+        self._linked: dict[tuple[int, int], list[bytes]] | None = None  # the names of files that have more than one
 
     def add_note(self, path: bytes, why: str) -> None:
         """Remember that something could not be kept."""
@@ -75,7 +70,6 @@ class Keeper:
                 self.stash.write_record(b"N", path, _NOTHING, {"why": why})
 
     # What the calls of the command do.
-
     def touch(self, path: bytes) -> Occupant | None:
         """Remember what a path is, before the first call that changes it."""
         try:
@@ -88,7 +82,8 @@ class Keeper:
     def _look_first(self, path: bytes) -> Occupant | None:
         """Look at a path that no call has touched; what is found waits to be written with more, or by `flush`."""
         directory = path.rpartition(b"/")[0] or b"/"
-        is_new = path not in self.roots and (self._is_new_dump(path) or not self._is_original(directory))
+        is_there = self._is_original(directory) and directory not in self._listed
+        is_new = path not in self.roots and (self._is_new_dump(path) or not is_there)
         try:
             status = None if is_new else os.lstat(path)
         except FileNotFoundError:
@@ -113,6 +108,13 @@ class Keeper:
         if path not in self.occupants and self.covers(path):
             self.touch(path)
 
+    def touch_facts(self, path: bytes) -> None:
+        """Remember what a path is, before its mode, its times or its attributes change."""
+        self.touch(path)
+        with suppress(OSError):
+            if file := self._meet_stranger(os.lstat(path)):  # what is there now, which may have come from elsewhere
+                file.has_set_times = True
+
     def keep_written(self, path: bytes) -> None:
         """Keep the content of a file that is about to be opened for writing."""
         if self.before_change:
@@ -130,18 +132,15 @@ class Keeper:
             self.touch(name)
         if written:
             self._looked = None
-            self._keep_before_write(path)
+            self._keep_before_write(path, status)
         return names
 
-    def _keep_before_write(self, path: bytes) -> None:
+    def _keep_before_write(self, path: bytes, status: os.stat_result | None = None) -> None:
         try:
-            status = self._look(path)
+            status = status or self._look(path)
         except OSError:
             return
-        if not stat.S_ISREG(status.st_mode):
-            return
-        file = self.files.get((status.st_dev, status.st_ino))
-        if file is None:
+        if not stat.S_ISREG(status.st_mode) or (file := self._meet_stranger(status)) is None:
             return  # the command made it
         if file.content is None:
             self._keep_content(path, file, goes_away=False)
@@ -182,10 +181,13 @@ class Keeper:
             self._mark_renamed(path, file)
         if not occupant or occupant.facts.identity != (status.st_dev, status.st_ino):
             return
-        self.renamed.add(path)
+        self._add_renamed(path, occupant)
         if stat.S_ISDIR(status.st_mode):
+            found = [path]
             for below in self.list_below(path):
                 self._keep_moved(below, leaves=leaves)
+                found.append(below)
+            self._listed.update(found)
             self._original.clear()  # what was found there is about to be elsewhere
 
     def _keep_moved(self, path: bytes, *, leaves: bool) -> None:
@@ -193,13 +195,18 @@ class Keeper:
         if leaves:
             self.keep_removed(path)
             return
-        if self.touch(path):
-            self.renamed.add(path)
+        if occupant := self.touch(path):
+            self._add_renamed(path, occupant)
         with suppress(OSError):
             status = os.lstat(path)
             file = self.files.get((status.st_dev, status.st_ino)) if stat.S_ISREG(status.st_mode) else None
             if file is not None:
                 self._mark_renamed(path, file)
+
+    def _add_renamed(self, path: bytes, occupant: Occupant) -> None:
+        if path not in self.renamed and occupant.facts.is_directory:
+            self.stash.write_record(b"M", path, occupant.facts)
+        self.renamed.add(path)
 
     def _mark_renamed(self, path: bytes, file: FileBytes) -> None:
         if not file.was_renamed:
@@ -211,11 +218,10 @@ class Keeper:
         self._original.clear()
 
     def is_known_file(self, status: os.stat_result) -> bool:
-        """Tell whether a file was there when the command began, under any name that a call has touched."""
+        """Tell whether a file was there before, under any name that a call has touched."""
         return (status.st_dev, status.st_ino) in self.files
 
     # Where calls cannot be noticed.
-
     def keep_tree(self) -> None:
         """Keep everything below the roots, as far as that is affordable; the rest is named when it has changed."""
         budget, self.before_change = _TREE_BUDGET_BYTES, None
@@ -245,6 +251,14 @@ class Keeper:
                         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode) and self.covers(path):
                             self._linked.setdefault((status.st_dev, status.st_ino), []).append(path)
         return self._linked.get(identity, ())
+
+    def _meet_stranger(self, status: os.stat_result) -> FileBytes | None:
+        """Look whether a file that came from outside has names in the tree that it had before."""
+        identity = status.st_dev, status.st_ino
+        if self.has_strangers and status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            for name in self._names_in_tree(identity):
+                self.touch(name)
+        return self.files.get(identity)
 
     def list_below(self, directory: bytes) -> Iterator[bytes]:
         """Yield everything below a directory; one that cannot be listed is named."""
@@ -332,11 +346,12 @@ class Keeper:
         return self.stash.keep_copy(fd, facts, holes)
 
     # What a later process reads.
-
     def load_records(self) -> None:
         """Take up what a dead process had kept."""
         for record in self.stash.read_records():
             self._load_record(record)
+        for file in self.files.values():
+            file.has_set_times = True  # that is not recorded
 
     def _load_record(self, record: JournalRecord) -> None:
         extra = record.extra
@@ -349,14 +364,13 @@ class Keeper:
             case b"C":
                 holes = tuple((begin, end) for begin, end in extra.get("holes", ()))
                 name = str(extra.get("file", ""))
-                kept = KeptContent(
-                    record.facts.size, -1 if name else record.offset, name, bool(extra.get("link")), holes
-                )
-                if not name:
-                    kept.size = record.size
+                size = record.facts.size if name else record.size
+                kept = KeptContent(size, -1 if name else record.offset, name, bool(extra.get("link")), holes)
                 self.files.setdefault(record.facts.identity, FileBytes(record.facts)).content = kept
             case b"N":
                 self.notes[record.name, str(extra["why"])] = None
+            case b"M" if record.facts.is_directory:
+                self.renamed.add(record.name)
             case b"M":
                 self.files.setdefault(record.facts.identity, FileBytes(record.facts)).was_renamed = True
 

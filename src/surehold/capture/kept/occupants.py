@@ -13,8 +13,14 @@ class FileBytes:
     attributes: Attributes = ()
     content: KeptContent | None = None
     was_renamed: bool = False
+    has_set_times: bool = False
+    """A call may have set its times, so that they do not tell whether it was written."""
     lost: str = ""
     """Why the content could not be kept."""
+
+    def was_surely_written(self, size: int, mtime_ns: int) -> bool:
+        """Tell from what a file is now whether it was written, though no call for that was seen."""
+        return size != self.facts.size or (mtime_ns != self.facts.mtime_ns and not self.has_set_times)
 
 
 @dataclass(slots=True)

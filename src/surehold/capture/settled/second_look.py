@@ -55,9 +55,10 @@ class _SecondLook:
         return entry
 
     def _look_below(self, path: bytes, entry: PresentEntry) -> None:
-        """Look at everything in a directory that was not there, or was elsewhere."""
+        """Look at everything in a directory that was not there, or was elsewhere, if only in between."""
         before = self._keeper.occupants.get(path)
-        if entry.facts.is_directory and (before is None or before.facts.identity != entry.facts.identity):
+        is_elsewhere = before is None or before.facts.identity != entry.facts.identity or path in self._keeper.renamed
+        if entry.facts.is_directory and is_elsewhere:
             for below in self._walk.list_below(path):
                 if below not in self._now:
                     self._now[below] = look_at_entry(below)

@@ -256,6 +256,9 @@ class _Settler:
         if path is None or (now := self._now[path]) is None:
             self._unkept(occupant.path, "another program removed it before its content was kept")
             return None
+        if file.was_surely_written(now.facts.size, now.facts.mtime_ns):
+            why = "it was written while its name changed, or by another program; what it held before is not known"
+            self._unkept(occupant.path, why)
         self._read_now(path, now)
         if entry and entry.facts.identity == now.facts.identity:
             return None, now.sha256, now.holes

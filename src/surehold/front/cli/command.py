@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,12 @@ class CommandContext:
     json: bool
     out: Output
     err: Output
+
+    def with_absolute_paths(self) -> "CommandContext":
+        """Return the same context, for a process that changes its working directory."""
+        blobs = self.blobs if not self.blobs or "://" in self.blobs else os.path.abspath(self.blobs)  # noqa: PTH100
+        state_dir = os.path.abspath(self.state_dir) if self.state_dir else ""  # noqa: PTH100
+        return replace(self, root=os.path.abspath(self.root), state_dir=state_dir, blobs=blobs)  # noqa: PTH100
 
     def open_workspace(self, *, recover: bool = True, remake: bool = False) -> "Workspace":
         """Open the workspace; creates its state directory if there is none yet, and its root if a command removed it."""

@@ -93,6 +93,7 @@ def run_command(context: CommandContext, args: argparse.Namespace) -> int:
     _check_report(report)
     if args.confine:
         _check_confinement()
+    context = context.with_absolute_paths()  # the supervisor has a working directory of its own
     book = _CommandBook(context=context, args=args, argv=tuple(argv), root=root, report=report)
     if (outer := find_open_run()) is not None:
         return _tell_ending(context, _run_joined(book, outer))

@@ -255,8 +255,8 @@ def _find_turn(store: Store, among: ChangeSelection, word: str) -> tuple[str, st
         return newest.call.session, newest.call.turn
     turns = dict.fromkeys((one.call.session, one.call.turn) for one in made if one.call.turn)
     found = [turn for turn in turns if turn[1] == word]
-    if not found and any(turn.id == word for turn in store.list_turns(among.session)):
-        return among.session, word  # nothing was changed in it
+    if not found and word in _names_of_turns(store, among.session):
+        return among.session, word  # nothing that is selected was changed in it
     if not found and len(word) >= MIN_END_CHARS:  # turns are often numbered: 1 is not the beginning of 12
         found = [turn for turn in turns if matches_id(turn[1], word)]
     if len(found) == 1:
@@ -269,6 +269,12 @@ def _find_turn(store: Store, among: ChangeSelection, word: str) -> tuple[str, st
     known = ", ".join(list(dict.fromkeys(turn for _, turn in turns))[:_LISTED_NAMES])
     action = f"Turns with changes: {known}." if known else "No turn was marked; select by session or time instead."
     raise NotFound(f"No turn is called `{word[:80]}`.", reason="no_such_turn", action=action)
+
+
+def _names_of_turns(store: Store, session: str) -> Iterator[str]:
+    """Yield the turns that were marked, and those in which anything was done."""
+    yield from (turn.id for turn in store.list_turns(session))
+    yield from (entry.call.turn for entry in _session_entries(store, ChangeSelection(session=session)))
 
 
 def _no_last_session(among: ChangeSelection) -> NotFound:

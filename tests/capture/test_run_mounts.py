@@ -1,0 +1,99 @@
+"""A workspace, or a part of it, that is mounted at another place too."""
+
+import os
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from capture.desk import RunDesk
+from capture.fingerprint import take_fingerprint
+from spec.marks import requirement
+from surehold import open_workspace
+from surehold.capture.filter import can_listen
+from surehold.capture.mounts import OtherPlaces
+
+pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
+
+
+def mount(source: Path, place: Path) -> Generator[None]:
+    place.mkdir(exist_ok=True)
+    if os.geteuid() != 0 or subprocess.run(["mount", "--bind", source, place], check=False).returncode:
+        pytest.skip("only root may mount")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.fixture
+def elsewhere(desk: RunDesk) -> Generator[Path]:
+    """Return another place of the workspace."""
+    place = desk.root.parent / "else where"
+    for _ in mount(desk.root, place):
+        yield place
+
+
+@pytest.fixture
+def inside(desk: RunDesk) -> Generator[Path]:
+    """Return a directory outside of the workspace that is mounted in it, at `here`."""
+    source = desk.root.parent / "source"
+    source.mkdir()
+    (source / "b.txt").write_text("two\n")
+    for _ in mount(source, desk.root / "here"):
+        yield source
+
+
+def check_undo(desk: RunDesk, script: str) -> None:
+    before = take_fingerprint(desk.root)
+
+    assert desk.run(script).returncode == 0
+
+    report = desk.read_report()
+    assert (report["change_id"] is not None, report["complete"]) == (True, True)
+    assert take_fingerprint(desk.root) != before
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.history.undo(report["change_id"])
+    assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:report:complete")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo x > '{place}/sub/b.txt'",
+        "rm '{place}/sub/b.txt'",
+        "cd '{place}'; mv sub moved; echo x >> moved/b.txt; echo new > new",
+        "exec 3<'{place}/a.txt'; chmod 600 /proc/self/fd/3",
+        "cd '{place}/sub'; ln b.txt c; echo x > c",
+    ],
+)
+def test_what_is_changed_at_another_place_comes_back(desk: RunDesk, elsewhere: Path, script: str) -> None:
+    check_undo(desk, script.format(place=elsewhere))
+
+
+@requirement("run:report:complete")
+@pytest.mark.parametrize("script", ["echo x > '{place}/b.txt'", "rm '{place}/b.txt'; mkdir '{place}/d'"])
+def test_what_is_changed_where_a_part_of_the_workspace_is_from_comes_back(
+    desk: RunDesk, inside: Path, script: str
+) -> None:
+    check_undo(desk, script.format(place=inside))
+
+
+@requirement("run:report:complete")
+def test_other_places_are_those_of_the_same_directory(tmp_path: Path) -> None:
+    root = os.fsencode(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("sub")
+    table = b"1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 8:1 %b %b/link rw - ext4 /dev/a rw\n3 1 8:1 /no /no rw - ext4 /dev/a rw\n"
+
+    others = OtherPlaces([root], table % (root + b"/sub", root))
+
+    assert others.path_in_roots(root + b"/link/x") == root + b"/sub/x"
+    assert [others.path_in_roots(path) for path in (b"/no/x", root + b"/linked", root)] == [
+        b"/no/x",
+        root + b"/linked",
+        root,
+    ]
+    assert not OtherPlaces([b"/nowhere"], b"")
