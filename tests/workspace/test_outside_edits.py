@@ -273,3 +273,35 @@ def test_the_receipt_says_that_another_program_has_the_file_open(tmp_path: Path)
         write()
         assert any("open for writing" in warning for warning in receipt.warnings)
         assert (root / "log").read_bytes() == b"two and more\nOUTSIDE"
+
+
+@requirement("outside:retry:taken_over")
+@pytest.mark.parametrize("proven", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [("one", "1", b"1\ntwo\n"), ("one\n", "one\nhalf\n", b"one\nhalf\ntwo\n")],
+    ids=["replaced", "added"],
+)
+def test_a_change_that_another_program_took_over_while_it_was_visible_is_made_once(
+    desk: Desk, kernel: Striking, old: str, new: str, left: bytes, *, proven: bool
+) -> None:
+    session = desk.workspace.session()
+    sha256 = session.create("a", "one\ntwo\n").sha256
+    path, taken = desk.root / "a", list[bytes]()
+
+    def save(data: bytes) -> None:
+        (desk.root / "a~").write_bytes(data)
+        (desk.root / "a~").rename(path)
+
+    kernel.before.append(lambda: save(b"one\ntwo\noutside\n"))
+    kernel.after.extend([lambda: taken.append(path.read_bytes()), lambda: save(taken[0] + b"later\n")])
+
+    done = session.edit("a", (old, new), expected_sha256=sha256 if proven else None)
+
+    assert (path.read_bytes(), done.already_applied, done.change_id) == (left + b"later\n", True, "")
+    assert done.warnings == (
+        "Another program read this change while it was being made, and wrote it back with its own.",
+    )
+    versions = [after for _, _, after in desk.history("a")]
+    assert b"one\ntwo\noutside\n" in versions
+    assert versions[-1] == left + b"later\n"

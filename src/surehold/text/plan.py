@@ -188,6 +188,14 @@ class EditPlan:
             return max(self.before.size, self.after.size)
         return max(self.spans[-1].end - self.spans[0].start, sum(len(span.new) for span in self.spans))
 
+    def is_part_of(self, other: Snapshot) -> bool:
+        """Tell whether another version has each change with the lines beside it, more often than the file had before."""
+        if not self.spans or not other.exists or other == self.after:
+            return other == self.after
+        rows = (hunk.lines for hunk in self.hunks(context=1))
+        changed = [b"".join(row[1:] for row in lines if row[:1] != b"-") for lines in rows]
+        return not self.is_wide and all(other.data.count(one) > self.before.data.count(one) for one in changed if one)
+
     @cached_property
     def is_wide(self) -> bool:
         """Whether a version is in UTF-16 or UTF-32; its hunks are in UTF-8 then."""

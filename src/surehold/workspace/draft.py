@@ -21,6 +21,7 @@ _PLANNED_AHEAD_BYTES = 1 << 18
 """A change of many places in a file from this size on is worked out before the file is locked."""
 _REPLAYED = "This call was made before with its idempotency key; this is its first answer, and nothing was written now."
 _MAX_COMPARED_BYTES = 8 << 20
+_TAKEN_OVER = "Another program read this change while it was being made, and wrote it back with its own."
 _CHANGES_SINCE_BYTES = 8 * 1024
 """A refusal shows what changed since: for files up to this size together, up to so many bytes of it."""
 
@@ -34,6 +35,8 @@ class ResolvedProposal:
     to: Target | None = None
     rules: tuple[PathRules, ...] = ()
     """What the rules say about each path."""
+    tried: EditPlan | None = None
+    """What was at the path for a moment, before another program came in between."""
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -66,6 +69,14 @@ class Draft:
         if (proposed := self.place.proposal.instead_of) is not None:
             kept.append(Blob(data=proposed.data, sha256=proposed.sha256, base=before.sha256))
         return tuple(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class DisturbedDrafts:
+    """Drafts that are not made, since another program wrote in the last moment; it may have seen them at their paths."""
+
+    error: StaleFile
+    drafts: Sequence[Draft]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +123,10 @@ def make_draft(
     """Check the proof, plan the edit, run the checks; raise when one of them refuses."""
     proposal, current = place.proposal, known.current
     edit = proposal.edit.edit_for(known) if depends_on_session(proposal.edit) else proposal.edit
-    already = False
+    already = taken_over = place.tried is not None and place.to is None and place.tried.is_part_of(current)
     try:
-        proposal.proof.check(known)
+        if not taken_over:
+            proposal.proof.check(known)
     except StaleFile as stale:
         if stale.reason != "hash_mismatch":
             raise
@@ -139,7 +151,7 @@ def make_draft(
         change=change,
         known=known,
         changes_anything=plan.changes_bytes or place.to is not None or change.before != change.after,
-        warnings=(*plan.warnings, *warnings),
+        warnings=(*plan.warnings, *warnings, *([_TAKEN_OVER] if taken_over else [])),
         already_applied=already,
     )
 

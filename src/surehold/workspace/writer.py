@@ -40,6 +40,7 @@ from surehold.text.snapshot import ABSENT, Snapshot
 from surehold.workspace.access.permission import Permission, PermissionVerdict
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.draft import (
+    DisturbedDrafts,
     Draft,
     ResolvedProposal,
     as_spelled,
@@ -178,10 +179,12 @@ class WorkspaceWriter:
                             _give_up_after(deadline, busy)
                         case StaleRead() as stale:  # this mount still shows an older version: read it again
                             _wait_for_cache(deadline, stale)
-                        case StaleFile() as error:  # another program wrote in the last moment: look again
+                        case DisturbedDrafts(error, drafts):  # look again, in any case once without showing anything
                             disturbed += 1
-                            if disturbed >= _MAX_ROUNDS or time.monotonic() > deadline:
+                            is_late = time.monotonic() > deadline and disturbed > _ROUNDS_BEFORE_IN_PLACE
+                            if disturbed >= _MAX_ROUNDS or is_late:
                                 raise error
+                            places = [replace(one.place, tried=one.plan) for one in drafts]
             # Without the lock: a dead process may have died with one of these files half written.
             self._recovery.settle_intents(dead, timeout=_SETTLE_SECONDS)
             may_proceed = True
@@ -195,7 +198,7 @@ class WorkspaceWriter:
         read: ReadTarget,
         *,
         dry_run: bool,
-    ) -> Receipt | Replay | Busy | StaleFile | StaleRead:
+    ) -> Receipt | Replay | Busy | DisturbedDrafts | StaleRead:
         """Do steps 3 to 10 under the lock, or say which other change must be over first, or who came in between."""
         match view.earlier or next((busy for busy in view.holding if busy.owner_is_dead or not dry_run), None):
             case Replay(entries=entries):
@@ -215,7 +218,7 @@ class WorkspaceWriter:
 
     def _perform_change(
         self, intent: Intent, drafts: Sequence[Draft]
-    ) -> Receipt | Replay | Busy | StaleFile | StaleRead:
+    ) -> Receipt | Replay | Busy | DisturbedDrafts | StaleRead:
         sightings = sightings_after(intent.call, drafts)  # first: if it fails, nothing has happened
         try:
             match self._begin_intent(intent, drafts):  # 7
@@ -228,7 +231,7 @@ class WorkspaceWriter:
             raise lost.error from None
         except StaleFile as error:
             if error.reason in _DISTURBED_REASONS:
-                return error
+                return DisturbedDrafts(error, drafts)
             raise
         except SureholdError:
             raise
@@ -293,7 +296,8 @@ class WorkspaceWriter:
                 self._note_outside(place.target, current, shown)
             raise
         # A change records what it found there by itself.
-        head = view.records[place.target.key].head if only_look and not view.holding else None
+        is_look = only_look or not draft.changes_anything
+        head = view.records[place.target.key].head if is_look and not view.holding else None
         if shown or (head and not head.has_bytes(current.sha256)):
             self._note_outside(place.target, current, shown)
         return draft

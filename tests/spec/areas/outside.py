@@ -17,6 +17,7 @@ _LEASES = section(
         "outside:race:append": "Programs that append to small, large and hard-linked files lose nothing, and nor does the agent.",
         "outside:race:save": "Programs that save by renaming lose nothing: it is in the file or in the history.",
         "outside:race:git": "While git changes the tree no acknowledged edit is lost, and no refused one is in the file.",
+        "outside:retry:taken_over": "A change that another program read in the moment before it was taken back, and wrote back with its own, counts as made: it is neither refused nor made twice, and the answer says so.",
         "outside:retry:again": "A change that met another program is read, checked and planned again before it is refused.",
     },
 )
