@@ -296,7 +296,7 @@ def test_a_change_that_another_program_took_over_while_it_was_visible_is_made_on
     kernel.before.append(lambda: save(b"one\ntwo\noutside\n"))
     kernel.after.extend([lambda: taken.append(path.read_bytes()), lambda: save(taken[0] + b"later\n")])
 
-    done = session.edit("a", (old, new), expected_sha256=sha256 if proven else None)
+    done = session.edit("a", (old, new), expected_sha256=sha256 if proven else "")
 
     assert (path.read_bytes(), done.already_applied, done.change_id) == (left + b"later\n", True, "")
     assert done.warnings == (
