@@ -183,8 +183,7 @@ class EntryPlan:
                 return self._locate(other)
             if other in self.wanted:
                 target = self.wanted[other]
-                entry = self.current.get(other)
-                stays = target and entry and (self.content_done or entry.version.sha256 == target.version.sha256)
+                stays = target and self.current.get(other) and (self.content_done or not self._differs(other))
                 if stays and target and wanted and target.version.sha256 == wanted.version.sha256:
                     return self._locate(other)
                 continue
