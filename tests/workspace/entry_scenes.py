@@ -1,5 +1,6 @@
 """Entries of a small tree, and the steps from one such tree to another, in words."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ from surehold.text.lines import sha256_hex
 from surehold.text.snapshot import Kind, Meta, Version
 from surehold.workspace.runs.entry_plan import EntryPlan, WantedEntry
 
-_LIMIT_BYTES = 1000
+_LIMIT_BYTES, _MTIME_NS = 1000, 7
 
 
 @dataclass
@@ -18,17 +19,20 @@ class Tree:
     """A disk of which nothing but its entries is looked at."""
 
     entries: dict[str, StoredEntry]
+    known: Mapping[str, StoredEntry | None]
+    """What was looked at already: by a second look it may be another one."""
 
     def locate(self, key: str) -> Target:
         return Target(root="/r", parts=() if key == "." else tuple(key.strip("/").split("/")), key=key)
 
     def read_entry(self, target: Target, *, limit: int) -> StoredEntry | None:
         assert limit == _LIMIT_BYTES
+        assert not self.known.get(target.key)
         return self.entries.get(target.key)
 
 
 def version(kind: Kind, data: bytes = b"", mode: int = 0o644, **facts: Any) -> Version:
-    meta = Meta(mode=mode, mtime_ns=facts.pop("mtime_ns", 7), xattrs=facts.pop("xattrs", ()))
+    meta = Meta(mode=mode, mtime_ns=_MTIME_NS, xattrs=facts.pop("xattrs", ()))
     return Version(sha256=sha256_hex(kind.encode() + data), size=len(data), meta=meta, kind=kind, **facts)
 
 
@@ -50,6 +54,10 @@ def folder(*names: str, mode: int = 0o755, **facts: Any) -> StoredEntry:
     )
 
 
+def without_facts(entry: StoredEntry) -> StoredEntry:
+    return replace(entry, version=replace(entry.version, meta=None))
+
+
 def want(entry: StoredEntry, *links: str, **facts: Any) -> WantedEntry:
     return WantedEntry(version=replace(entry.version, links=links), data=entry.data, **facts)
 
@@ -61,16 +69,19 @@ Case = tuple[dict[str, StoredEntry], dict[str, WantedEntry | None], str]
 def steps_of(case: Case) -> str:
     """Return the steps from what is there to what is wanted, in words."""
     now, wanted, _ = case
-    disk = Tree({".": folder(*{one.split("/")[0] for one in now}), **now})
-    current = {key: disk.entries.get(key) for key in wanted}
-    return "; ".join(map(in_words, EntryPlan(cast("Disk", disk), _LIMIT_BYTES, current, {**wanted}).make_steps()))
+    disk = Tree({".": folder(*{one.split("/")[0] for one in now}), **now}, {})
+    disk.known = current = {key: disk.entries.get(key) for key in wanted}
+    plan = EntryPlan(cast("Disk", disk), _LIMIT_BYTES, current, {**wanted})
+    made = [in_words(step) for step in plan.make_steps()]
+    return "; ".join([*(f"keep {key}" for key in plan.kept_directories), *made])
 
 
 def in_words(step: Step) -> str:
     match step:
         case SetFacts():
             before, after = (
-                f"{one.mode:o}{'' if one.mtime_ns else ' without time'}" for one in (step.before, step.after)
+                f"{one.mode:o}{'' if one.mtime_ns == _MTIME_NS else f' at {one.mtime_ns}'}"
+                for one in (step.before, step.after)
             )
             return f"set {step.kind} {step.target} {after if before == after else f'{before} -> {after}'}"
         case TakeEntry():

@@ -18,6 +18,7 @@ from workspace.entry_scenes import (
     link,
     steps_of,
     want,
+    without_facts,
 )
 
 CONTENTS: dict[str, Case] = {
@@ -53,6 +54,17 @@ CONTENTS: dict[str, Case] = {
         {"x": WantedEntry(version=replace(B.version, meta=None), data=b"b")},
         "put file x b over file; set directory . 755",
     ),
+    "a link with two names becomes a file with them": (
+        {"x": replace(link(b"t"), links=2), "y": replace(link(b"t"), links=2)},
+        {"x": want(B, "y"), "y": want(B, "x")},
+        "put file x b over link; put file y b as x over link; set file y 644; set file x 644; set directory . 755",
+    ),
+    "a directory that an edit has made stays the same": (
+        {"d": folder()},
+        {"d": WantedEntry(version=replace(folder().version, sha256=""), data=b"")},
+        "set directory d 755; set directory . 755",
+    ),
+    "where directories have no facts": ({".": without_facts(folder("x")), "x": A}, {"x": None}, "take file x beside x"),
     "the mode of the root": ({".": folder()}, {".": want(folder(mode=0o700))}, "set directory . 755 -> 700"),
 }
 
@@ -83,15 +95,21 @@ TREES: dict[str, Case] = {
         {"d": folder(mode=0o750, xattrs=(("user.a", b"1"),))},
         {"d/e/f/x": want(A)},
         (
-            "put directory d/e; put directory d/e/f; put file d/e/f/x a; set directory d/e/f 750 without time; "
-            "set directory d/e 750 without time; set directory d 750"
+            "put directory d/e; put directory d/e/f; put file d/e/f/x a; set directory d/e/f 750 at 0; "
+            "set directory d/e 750 at 0; set directory d 750"
         ),
     ),
     "below the root of all": (
         {"/": folder()},
         {"/q/x": want(A)},
-        "put directory /q; put file /q/x a; set directory /q 755 without time; set directory / 755",
+        "put directory /q; put file /q/x a; set directory /q 755 at 0; set directory / 755",
     ),
+    "a directory is made like one without facts": (
+        {".": without_facts(folder())},
+        {"d/x": want(A)},
+        "put directory d; put file d/x a; set directory d 755 at 0",
+    ),
+    "nothing is made for what is not to be": ({}, {"d/x": None}, ""),
     "a file becomes a directory": (
         {"x": A},
         {"x": want(folder()), "x/y": want(B)},
@@ -124,12 +142,16 @@ USED: dict[str, Case] = {
     "another file is in it": (
         {"d": folder("x", "z"), "d/x": A},
         {"d": None, "d/x": None},
-        "take file d/x beside d/x; set directory d 755",
+        "keep d; take file d/x beside d/x; set directory d 755",
     ),
-    "a file in it stays": ({"d": folder("x"), "d/x": A}, {"d": None, "d/x": want(A)}, ""),
-    "a directory in it stays": ({"d": folder("e"), "d/e": folder("z")}, {"d": None, "d/e": None}, ""),
-    "the root": ({".": folder("x"), "x": A}, {".": None, "x": None}, "take file x beside x; set directory . 755"),
-    "the root with nothing in it": ({".": folder()}, {".": None}, ""),
+    "a file in it stays": ({"d": folder("x"), "d/x": A}, {"d": None, "d/x": want(A)}, "keep d"),
+    "a directory in it stays": ({"d": folder("e"), "d/e": folder("z")}, {"d": None, "d/e": None}, "keep d/e; keep d"),
+    "the root": (
+        {".": folder("x"), "x": A},
+        {".": None, "x": None},
+        "keep .; take file x beside x; set directory . 755",
+    ),
+    "the root with nothing in it": ({".": folder()}, {".": None}, "keep ."),
 }
 
 
@@ -169,6 +191,7 @@ def test_a_directory_that_keeps_us_out_is_opened_for_the_change(case: Case) -> N
 
 MOVES: dict[str, Case] = {
     "to a free name": ({"x": A}, {"x": None, "y": want(A, moved_from="x")}, "rename x y; set directory . 755"),
+    "of which nothing is there": ({}, {"x": None, "y": want(A, moved_from="x")}, "put file y a; set directory . 755"),
     "with other content": (
         {"x": A},
         {"x": None, "y": want(B, moved_from="x")},
@@ -198,6 +221,11 @@ MOVES: dict[str, Case] = {
         {"x": A},
         {"x": None, "y": want(file(b"a", mode=0o600), moved_from="x")},
         "rename x y; set file y 644 -> 600; set directory . 755",
+    ),
+    "with another name that is not part of the plan": (
+        {"x": A_TWICE},
+        {"x": None, "y": want(A, moved_from="x", names_now=("z",))},
+        "rename x y; set directory . 755",
     ),
     "into a directory that is made": (
         {"x": A},
@@ -252,6 +280,11 @@ NAMES: dict[str, Case] = {
         BOTH,
         {"x": want(B, "y", names_now=("y",)), "y": want(B, "x", names_now=("x",))},
         "overwrite x b; set file y 644; set file x 644; set directory . 755",
+    ),
+    "one name goes and another comes": (
+        BOTH,
+        {"x": want(B, "z"), "y": None, "z": want(B, "x")},
+        "take file y beside y; overwrite x b; put file z b as x; set file x 644; set directory . 755",
     ),
     "we may not write it": (
         {"x": file(b"a", links=2, inode=3, mode=0o400), "y": file(b"a", links=2, inode=3, mode=0o400)},
