@@ -192,3 +192,18 @@ def test_facts_are_never_set_through_a_link_that_took_the_place(tmp_path: Path, 
     status = outside.stat()
     assert (stat.S_IMODE(status.st_mode), os.listxattr(outside)) == (0o700, [])
     assert status.st_mtime_ns != 1
+
+
+def test_the_facts_of_a_link_are_not_those_of_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_bytes(b"x")
+    file.chmod(0o640)
+    os.setxattr(file, "user.k", b"v")
+    before = file.stat()
+    link.symlink_to(file)
+
+    set_facts(str(link), "link", Meta(mode=0o777, uid=os.getuid(), gid=os.getgid(), mtime_ns=1, xattrs=()))
+
+    assert os.getxattr(file, "user.k") == b"v"
+    assert file.stat() == before
+    assert link.lstat().st_mtime_ns == 1

@@ -146,6 +146,19 @@ def assert_damaged(store: Store, data: bytes) -> None:
     assert verdict == LedgerCheck(entries=0, blobs=1, broken_blobs=(sha(data),), problem="1 blobs are damaged.")
 
 
+def test_a_delta_whose_base_is_gone_is_damaged_and_not_missing(sqlite: SqliteStore, tmp_path: Path) -> None:
+    edited = NOISE + b"edit"
+    sqlite.keep_blob(blob(NOISE))
+    sqlite.keep_blob(blob(edited, NOISE))
+    with database(tmp_path) as raw:
+        raw.execute("DELETE FROM blobs WHERE base IS NULL")
+    raw.close()
+
+    with pytest.raises(StateCorrupt) as caught:
+        sqlite.read_blob(sha(edited))
+    assert caught.value.details == {"sha256": sha(edited), "cause": f"Its base {sha(NOISE)} is missing."}
+
+
 def test_a_lost_base_can_be_stored_again_beside_its_own_delta(sqlite: SqliteStore, tmp_path: Path) -> None:
     edited = NOISE + b"edit"
     sqlite.keep_blob(blob(NOISE))
