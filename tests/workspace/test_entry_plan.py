@@ -176,6 +176,7 @@ LOCKED: dict[str, Case] = {
         {"d": None, "d/x": None},
         "set directory d 500 -> 700; take file d/x beside d; take directory d beside d; set directory . 755",
     ),
+    "the root alone": ({".": folder(mode=0o500)}, {".": want(folder())}, "set directory . 500 -> 755"),
     "around a file that stays": (
         {"d": folder("x", mode=0o500), "d/x": A},
         {"d/x": want(A)},
@@ -373,6 +374,11 @@ JOINS: dict[str, Case] = {
         "take file x beside x; put file y a; set directory . 755",
     ),
     "the content of the other fits": ({"z": A}, {"y": want(A, "z")}, "put file y a as z; set directory . 755"),
+    "links that are one have no content to share": (
+        {},
+        {"x": want(link(b"t"), "y"), "y": want(link(b"t"), "x")},
+        "put link x t; put link y t; set directory . 755",
+    ),
     "links have no other names": ({"z": link(b"a")}, {"y": want(link(b"a"), "z")}, "put link y a; set directory . 755"),
 }
 

@@ -82,7 +82,7 @@ def test_selectors_that_match_no_change_are_named_and_a_session_alone_is_said_to
 
     def message(**words: str) -> str:
         with pytest.raises(NotFound) as caught:
-            workspace.undo(**words)
+            workspace.undo(**words)  # pyright: ignore[reportArgumentType]
         assert caught.value.reason == "no_changes"
         return caught.value.message
 

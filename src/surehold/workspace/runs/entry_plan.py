@@ -149,7 +149,7 @@ class EntryPlan:
 
     def _parents_of_changes(self) -> list[str]:
         changing = {key for key in {*self.current, *self.wanted} if self._differs(key) or self._may_relink(key)}
-        return sorted({_parent(key) for key in changing if key != "."}, key=_depth)
+        return sorted(map(_parent, changing), key=_depth)
 
     def _may_relink(self, key: str) -> bool:
         """Tell whether a file may be put anew to have other names, with the same content."""
@@ -173,17 +173,18 @@ class EntryPlan:
     def _find_partner(self, key: str, put: set[str]) -> Target | None:
         """Return another name that the file is to have, which leads to its bytes already or will by then."""
         wanted = self.wanted[key]
-        for other in wanted.version.links if wanted and wanted.version.kind == "file" else ():
+        assert wanted is not None
+        for other in wanted.version.links if wanted.version.kind == "file" else ():
             if other in put:
                 return self._locate(other)
             if other in self.wanted:
                 target = self.wanted[other]
-                stays = target and self.current.get(other) and (self.content_done or not self._differs(other))
-                if stays and target and wanted and target.version.sha256 == wanted.version.sha256:
+                fits = target is not None and target.version.sha256 == wanted.version.sha256
+                if fits and self.current.get(other) and (self.content_done or not self._differs(other)):
                     return self._locate(other)
                 continue
             entry = self.disk.read_entry(self._locate(other), limit=self.limit)
-            if wanted and entry and (entry.version.kind, entry.version.sha256) == ("file", wanted.version.sha256):
+            if entry and (entry.version.kind, entry.version.sha256) == ("file", wanted.version.sha256):
                 return self._locate(other)
         return None
 
