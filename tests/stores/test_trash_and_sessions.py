@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
+
 from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, sighting, version
@@ -90,6 +92,17 @@ def test_a_session_is_remembered_as_it_was_opened_first(store: Store) -> None:
 
     assert store.find_session("s\udcff") == row
     assert store.find_session("other") is None
+
+
+@pytest.mark.parametrize("is_written", [False, True], ids=["buffered", "written"])
+def test_whoever_looks_without_a_session_has_seen_nothing(store: Store, is_written: bool) -> None:
+    store.record_sightings([sighting("a", b"one", (1, 1)), sighting("a", b"one", (2, 2), session="")])
+    if is_written:
+        store.flush_sightings()
+
+    assert [one.spans for one in store.look(["a"], session="s").records["a"].sightings] == [((1, 1),)]
+    assert tuple(store.look(["a"]).records["a"].sightings) == ()
+    assert tuple(store.look(["a"], session="other").records["a"].sightings) == ()
 
 
 def test_sightings_of_one_version_merge(store: Store, author: Author) -> None:

@@ -69,7 +69,12 @@ SCENES = {
     "a move with an edit": Scene(change=EDITED_MOVE, now={"b": b"new"}, steps=("create a old", "remove b")),
     "a move over a file": Scene(change=OVER, now={"b": b"old"}, steps=("create a old", "replace b theirs")),
     "a move that took away what was there": Scene(change=OVER, now={"a": b"old"}, steps=("create b theirs",)),
+    "a move over a file, and others have written there": Scene(
+        change=OVER, now={"a": b"old", "b": b"other"}, conflicts=("b",)
+    ),
     "a move over a file that has not happened": Scene(change=OVER, now={"a": b"old", "b": b"theirs"}),
+    "a write in place that has not begun": Scene(change=IN_PLACE, now={"a": b"old"}),
+    "a write in place that has happened": Scene(change=IN_PLACE, now={"a": b"new"}, steps=("replace a old",)),
     "a write in place that stopped": Scene(
         change=IN_PLACE, now={"a": b"nld"}, steps=("replace a old",), kept=(b"nld",)
     ),
