@@ -92,6 +92,14 @@ SCENES = {
         now={"a": b"new"},
         steps=("replace a old 600",),
     ),
+    "a mode that was not known before decides nothing": Scene(
+        change=Change(path="a", before=OLD, after=version(b"new", 0o755)), now={"a": b"old"}
+    ),
+    "nor does one that does not change": Scene(
+        change=Change(path="a", before=version(b"old", 0o600), after=version(b"new", 0o600)),
+        now={"a": b"new"},
+        steps=("replace a old 600",),
+    ),
     "the facts of a file that comes back": Scene(
         change=Change(path="a", before=version(b"old", 0o600), after=None), now={}, steps=("create a old 600",)
     ),
