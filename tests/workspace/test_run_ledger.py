@@ -52,6 +52,9 @@ MEETINGS = {
     "the edit came before the command began": Meeting(
         did=changed(OLD, NEW), left=EDITED, at=BEFORE, recorded=changed(OLD, NEW)
     ),
+    "the edit came in the moment in which the command began": Meeting(
+        did=changed(OLD, NEW), left=EDITED, at=BEGAN, recorded=cut(EDITED, NEW), is_named=True
+    ),
     "the edit came before the command changed the file": Meeting(
         did=changed(EDITED, NEW), left=EDITED, recorded=changed(EDITED, NEW)
     ),
