@@ -295,6 +295,11 @@ NAMES: dict[str, Case] = {
             "set directory . 755"
         ),
     ),
+    "its mode is not known": (
+        {"x": without_facts(A_TWICE), "y": without_facts(A_TWICE)},
+        {"x": want(B, "y"), "y": want(B, "x")},
+        "overwrite x b; set directory . 755",
+    ),
     "it is empty": (
         {"x": file(b"", links=2, inode=3), "y": file(b"", links=2, inode=3)},
         {"x": want(B, "y"), "y": want(B, "x")},
