@@ -11,13 +11,14 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import LockTimeout, PermissionRequired, ProtectedPath, StaleFile, StateUnavailable, UndoConflict
-from surehold.stores.base import Call, Change, Intent
-from surehold.stores.owner import current_owner
+from surehold.stores.base import Blob, Call, Change, Intent
+from surehold.stores.owner import Owner, current_owner
 from surehold.text.lines import sha256_hex
 from surehold.text.plan import Keep
 from surehold.text.snapshot import Meta, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.proposal import EntrySwitch, Proposal, Receipt, Unproven
+from surehold.workspace.runs import entry_writer
 from surehold.workspace.runs.entry_writer import _merge_facts  # pyright: ignore[reportPrivateUsage]
 from surehold.workspace.settings import Mode
 from workspaces import Bench, call, make_bench
@@ -197,8 +198,10 @@ def test_a_directory_with_other_entries_stays_and_is_named(bench: Bench) -> None
     done = write(bench, *(take(key, look(bench, key)) for key in ("d", "d/a", "d/link")))
 
     assert sorted(tree(bench)) == ["d", "d/other"]
-    assert done.files[0].warnings == ("`d` stays: it has other entries now.",)
-    assert [one.path for one in done.files] == ["d/a", "d/link"]
+    assert [(one.path, one.warnings) for one in done.files] == [
+        ("d/a", ("`d` stays: it has other entries now.",)),
+        ("d/link", ()),
+    ]
 
 
 def test_an_outside_edit_keeps_an_entry_from_being_undone(bench: Bench) -> None:
@@ -231,6 +234,84 @@ def test_rules_and_mode_hold_for_entries_too(
         assert refused.value.path == key
         assert "surehold undo first" in refused.value.action
         assert write(bench, switch, mode=mode, dry_run=True).dry_run
+
+
+def test_an_owner_that_cannot_be_given_is_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surehold.disk.entries._set_owner", lambda *_, **__: None)  # pyright: ignore[reportUnknownLambdaType]
+
+    done = write(bench, put("a", file(b"x", uid=12345, gid=54321), b"x"), put("b", file(b"y"), b"y"))
+
+    said = f"`a` belonged to 12345:54321, and now belongs to {os.getuid()}:{os.getgid()}."
+    assert [one.warnings for one in done.files] == [(said,), ()]
+
+
+def test_files_have_a_diff_up_to_a_size_and_a_number(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_writer, "_DIFFED_BYTES", 4)
+    monkeypatch.setattr(entry_writer, "_DIFFED_FILES", 3)
+    texts = {"a": b"1234", "b": b"12345", "c": b"1", "d": b"2"}
+
+    done = write(bench, *(put(name, file(data), data) for name, data in texts.items()))
+
+    assert [(one.path, bool(one.change.diff), one.change.diff_truncated) for one in done.files] == [
+        ("a", True, False),
+        ("b", False, True),
+        ("c", True, False),
+        ("d", False, False),
+    ]
+
+
+OLD, NEW = file(b"old"), file(b"new")
+INTERRUPTED = {
+    "nothing has happened": ({"a": b"old"}, "backward", {"a": b"old"}, ()),
+    "all has happened": ({"a": b"new", "b": b"new"}, "forward", {"a": b"new", "b": b"new"}, ()),
+    "a part has happened": ({"a": b"new"}, "backward", {"a": b"old"}, ()),
+    "the other part has": ({"a": b"old", "b": b"new"}, "backward", {"a": b"old"}, ()),
+    "what was there is gone": ({"b": b"new"}, "backward", {"a": b"old"}, ()),
+    "others have written": ({"a": b"by hand", "b": b"new"}, "conflict", {"a": b"by hand"}, ("a",)),
+    "others have written the new one": (
+        {"a": b"new", "b": b"by hand"},
+        "conflict",
+        {"a": b"old", "b": b"by hand"},
+        ("b",),
+    ),
+}
+
+
+@requirement("engine:recover:backward", "engine:recover:forward")
+@pytest.mark.parametrize(("now", "direction", "then", "conflicts"), INTERRUPTED.values(), ids=INTERRUPTED)
+def test_what_was_interrupted_is_finished_or_taken_back(
+    bench: Bench, now: dict[str, bytes], direction: str, then: dict[str, bytes], conflicts: tuple[str, ...]
+) -> None:
+    for name, data in now.items():
+        bench.put(name, data)
+        (bench.root / name).chmod(0o640)
+    changes = (
+        Change(path="a", before=OLD, after=NEW, whole=True),
+        Change(path="b", before=None, after=NEW, whole=True),
+    )
+    dead = Owner(host="elsewhere", boot="", pid=1, started="")
+    intent = Intent(id="left", call=UNDO, changes=changes, owner=dead, began=bench.clock().isoformat())
+    bench.store.begin(intent, [Blob(data=one, sha256=sha256_hex(one)) for one in (b"old", b"new")], lease=-1, fence=0)
+
+    (settled,) = bench.workspace.recover()
+
+    assert (settled.direction, settled.conflicts, settled.problem) == (direction, conflicts, "")
+    assert {path.name: path.read_bytes() for path in bench.root.iterdir()} == then
+    assert {entry.ok for entry in bench.workspace.history.log()} == {direction == "forward"}
+
+
+def test_an_entry_with_the_mode_of_neither_version_is_left_to_its_writer(bench: Bench) -> None:
+    bench.put("a", b"new")
+    (bench.root / "a").chmod(0o600)
+    dead = Owner(host="elsewhere", boot="", pid=1, started="")
+    changes = (Change(path="a", before=OLD, after=NEW, whole=True),)
+    intent = Intent(id="left", call=UNDO, changes=changes, owner=dead, began=bench.clock().isoformat())
+    bench.store.begin(intent, [Blob(data=one, sha256=sha256_hex(one)) for one in (b"old", b"new")], lease=-1, fence=0)
+
+    (settled,) = bench.workspace.recover()
+
+    assert (settled.direction, settled.conflicts) == ("conflict", ("a",))
+    assert bench.get("a") == b"new"
 
 
 def test_paths_that_another_change_holds_are_left_to_it(bench: Bench) -> None:
