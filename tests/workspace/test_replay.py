@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 
@@ -205,7 +206,7 @@ def test_many_steps_are_carried_over_one_that_is_left_out(lines: int) -> None:
         texts.append([*texts[-1][: number + 1], f"changed {number}\n", *texts[-1][number + 2 :]])
     stored = {sha256_hex(data): data for data in ("".join(one).encode() for one in texts)}
     versions = [Version(sha256=name, size=len(data)) for name, data in stored.items()]
-    steps = [step(f"c{number}", *versions[number : number + 2]) for number in range(len(versions) - 1)]
+    steps = [step(f"c{number}", one, other) for number, (one, other) in enumerate(pairwise(versions))]
     file = replace(trail(versions[0]), steps=steps)
 
     def after(left_out: set[int]) -> bytes:

@@ -237,7 +237,10 @@ def test_rules_and_mode_hold_for_entries_too(
 
 
 def test_an_owner_that_cannot_be_given_is_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("surehold.disk.entries._set_owner", lambda *_, **__: None)  # pyright: ignore[reportUnknownLambdaType]
+    def leave_owner(path: str, meta: Meta, *, follow: bool) -> None:
+        del path, meta, follow
+
+    monkeypatch.setattr("surehold.disk.entries._set_owner", leave_owner)
 
     done = write(bench, put("a", file(b"x", uid=12345, gid=54321), b"x"), put("b", file(b"y"), b"y"))
 
