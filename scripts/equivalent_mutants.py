@@ -104,5 +104,11 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "current.exists and self._disk.replaces_in_place(place.target)",
         "((self._disk.replaces_in_place(place.target)))",
     ): _TIME,
+    (
+        "workspace/undo/timeline.py",
+        "Timeline._switched_by",
+        "self._positions.get(change.undoes, len(self.changes)) < self._positions[change.id]",
+        "(self._positions.get(change.undoes, len(self.changes)) <= self._positions[change.id])",
+    ): "no change undoes itself",
 }
 """By path, function, original and mutant: the reason."""

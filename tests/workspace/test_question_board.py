@@ -10,7 +10,7 @@ from surehold.stores.owner import current_owner
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.access import question_board
-from surehold.workspace.access.permission import PermissionRequest
+from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.access.question_board import QuestionBoard, QuestionFacts
 from surehold.workspace.proposal import FileReceipt
 from surehold.workspace.runs.questions import CommandQuestion
@@ -53,3 +53,69 @@ def test_what_a_command_is_about_to_do_is_asked_by_its_own_process(bench: Bench)
 
     assert not board.post("q1", asked, QuestionFacts(), seconds=60)
     assert (board.list_shown(), board.count_open()) == ([], 0)
+
+
+def test_an_answer_is_taken_once_and_ends_the_question(bench: Bench) -> None:
+    board = QuestionBoard(bench.store.questions, current_owner)
+    for name in ("q1", "q2"):
+        board.post(name, ask(b"1", b"2"), QuestionFacts(), seconds=60)
+    said = Approval(
+        allowed=True, always=True, contents={"a": "mine"}, left_out=("b",), note="Well.", where="page", who="eve"
+    )
+
+    assert board.answer("q1", said)
+    assert not board.answer("q1", Approval(allowed=False))
+    assert not board.answer("missing", said)
+
+    assert board.read_answers(["q1", "q2", "missing"]) == {"q1": said}
+    assert (board.count_open(), board.mark(), [one.id for one in board.list_shown()]) == (1, ["q2"], ["q2"])
+    assert board.find_shown("q1") is None
+    assert (board.take_answer("q1"), board.take_answer("q1"), board.take_answer("q2")) == (said, None, None)
+    assert board.mark() == []
+
+
+def test_a_question_whose_agent_has_gone_is_shown_and_waits_for_nothing(bench: Bench) -> None:
+    board = QuestionBoard(bench.store.questions, current_owner)
+    for name in ("q1", "q2"):
+        board.post(name, ask(b"1", b"2"), QuestionFacts(), seconds=60)
+    board.answer("q2", Approval(allowed=True))
+
+    assert board.end("q1", QuestionFacts(ended="It left."))
+    assert not board.end("q2", QuestionFacts(ended="It left."))
+
+    assert [(one.id, one.facts.ended) for one in board.list_shown()] == [("q1", "It left.")]
+    assert (board.count_open(), board.mark()) == (0, ["-q1"])
+    assert board.find_shown("q1") is not None
+    assert not board.answer("q1", Approval(allowed=True))
+
+
+def test_parked_questions_are_taken_when_their_call_is_made_again(bench: Bench) -> None:
+    board = QuestionBoard(bench.store.questions, current_owner)
+    for name in ("p1", "p2", "p3"):
+        board.post(name, ask(b"1", b"2"), QuestionFacts(handle="h"), seconds=60, kind="parked")
+    board.post("q1", ask(b"1", b"2"), QuestionFacts(), seconds=60)
+    assert not board.answer("p2", Approval(allowed=True))  # no call waits for it
+
+    assert board.take_surplus(3) == []
+    assert [one.id for one in board.take_surplus(2)] == ["p1"]
+    taken = board.take_parked("p2")
+    assert taken is not None
+    assert (taken.id, taken.is_answered, taken.facts.handle) == ("p2", False, "h")
+    assert (board.take_parked("p2"), board.take_parked("q1"), board.take_parked("missing")) == (None, None, None)
+    assert board.take_left() == []
+    assert board.mark() == ["q1"]
+
+
+def test_only_so_many_questions_are_remembered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question_board, "_MAX_REMEMBERED", 2)
+    board = QuestionBoard(bench.store.questions, current_owner)
+    for name in ("q1", "q2", "q3"):
+        board.post(name, ask(b"1", name.encode()), QuestionFacts(), seconds=60)
+    board.list_shown()
+
+    def find_nothing(question_id: str) -> None:
+        del question_id
+
+    monkeypatch.setattr(bench.store.questions, "read_body", find_nothing)
+
+    assert [one.id for one in board.list_shown()] == ["q2", "q3"]  # the others go in this moment

@@ -115,8 +115,9 @@ def test_a_change_is_switched_by_the_command_that_its_state_asks_for() -> None:
     again = several.add("r", edit(ONE, TWO, undoes=["c1#0"])).timeline()
     assert again.switch_change(again.active, "u") == ("undo", names("c1#0", "c2#0"))
     assert again.switch_change(again.active, "r") == ("undo", names())
+    several.add("other", edit(ONE, TWO, "b"))
     whole = several.add("q", edit(TWO, THREE, undoes=["c2#0"])).timeline()
-    assert whole.switch_change(whole.active, "u") == ("", names("c1#0", "c2#0"))
+    assert whole.switch_change(whole.active, "u") == ("", whole.active)
 
 
 def test_what_cancels_out_since_a_change_is_not_switched_back() -> None:
@@ -137,12 +138,27 @@ def test_what_cancels_out_since_a_change_is_not_switched_back() -> None:
     assert history.timeline().active_before("u2") == names("c1#0", "c2#0")
 
 
+def test_a_change_that_was_made_again_is_switched_back_once() -> None:
+    history = History().add("c1", edit(ONE, TWO)).add("c2", edit(TWO, THREE))
+    history.add("u2", edit(THREE, TWO), undoes="c2").add("r2", edit(TWO, THREE), undoes="u2")
+
+    assert history.timeline().switched_since("c1") == ["c2"]
+
+
+def test_what_other_programs_did_stays_in_effect_before_a_change() -> None:
+    history = History().add("c1", edit(ONE, TWO)).add("x1", edit(TWO, THREE), operation="external")
+    assert history.add("c2", edit(THREE, ONE)).timeline().active_before("c1") == names("x1#0")
+
+
 def test_it_is_known_since_when_something_is_undone() -> None:
     timeline = UNDONE.timeline()
 
     assert (timeline.began("c1"), timeline.undone_since(frozenset({"c1#0"}))) == ("t1", "t2")
     assert timeline.undone_since(frozenset({"other#0"})) == ""
     assert EDITS.timeline().undone_since(frozenset({"c1#0"})) == ""
+    again = History()
+    again.changes = [*REDONE.changes]
+    assert again.add("u2", edit(TWO, ONE), undoes="r1").timeline().undone_since(frozenset({"c1#0"})) == "t4"
     two = History().add("c1", edit(ONE, TWO)).add("c2", edit(ONE, TWO, "b"))
     two.add("u1", edit(TWO, ONE), undoes="c1").add("u2", edit(TWO, ONE, "b"), undoes="c2")
     assert two.timeline().undone_since(frozenset({"c1#0", "c2#0"})) == "t3"
@@ -202,6 +218,18 @@ def test_what_other_programs_removed_and_brought_back_is_the_same_file() -> None
     assert [back.timeline().is_outside(name) for name in (OUTSIDE, "c1", "x1")] == [True, False, True]
 
 
+def test_what_we_deleted_and_others_made_again_is_another_file() -> None:
+    history = History().add("x1", edit(ONE, TWO), operation="external").add("c1", edit(TWO, None))
+    assert len(history.add("x2", edit(None, TWO), operation="external").timeline().files) == 2
+
+
+def test_what_an_entry_says_of_its_lines_is_kept_where_it_is_ours() -> None:
+    said = Change(path="a", before=ONE, after=TWO, diff="said")
+    ours, theirs = History().add("c1", said), History().add("x1", said, operation="external")
+    assert [one.timeline().files[0].steps[0].diff for one in (ours, theirs)] == ["said", ""]
+    assert ours.timeline().placed_by == {}
+
+
 def test_outside_edits_in_a_row_are_one_step() -> None:
     history = History().add("c1", edit(ONE, TWO))
     history.add("x1", edit(TWO, THREE), operation="external").add("x2", edit(THREE, ONE), operation="external")
@@ -216,6 +244,33 @@ def test_outside_edits_in_a_row_are_one_step() -> None:
     assert [one.change_id for one in file.list_steps(frozenset({"x1#0"}))] == ["x1"]
 
 
+def test_outside_edits_that_leave_no_trace_are_no_step() -> None:
+    first, same = v("1", 0o644), Version(sha256=ONE.sha256, size=1, meta=Meta(mode=0o644, mtime_ns=9))
+    history = (
+        History().add("x1", edit(first, TWO), operation="external").add("x2", edit(TWO, same), operation="external")
+    )
+    timeline = history.add("c1", edit(same, THREE)).timeline()
+    (file,) = timeline.files
+    assert [one.change_id for one in file.list_steps(timeline.active)] == ["c1"]
+
+    history = (
+        History().add("x1", edit(None, ONE), operation="external").add("x2", edit(ONE, None), operation="external")
+    )
+    (file,) = history.timeline().files
+    assert [*file.list_steps(names("x1#0", "x2#0"))] == []
+    assert [one.change_id for one in file.list_steps(names("x1#0"))] == ["x1"]
+    assert [one.change_id for one in file.list_steps(names("x2#0"))] == ["x2"]
+
+    history = History().add("x1", edit(v("1", 0o644), v("1", 0o600)), operation="external")
+    assert len([*history.timeline().files[0].list_steps(history.timeline().active)]) == 1
+
+
+def test_a_file_that_was_edited_under_a_new_name_keeps_the_old_one_without_the_move() -> None:
+    timeline = History().add("c1", move(ONE, "a", "b")).add("c2", edit(ONE, TWO, "b")).timeline()
+    (file,) = timeline.files
+    assert [file.find_key(frozenset(one)) for one in (("c2#0",), ("c1#0",), ("c1#0", "c2#0"))] == ["a", "b", "b"]
+
+
 def test_a_mode_that_others_changed_between_two_changes_is_a_step_of_theirs() -> None:
     first, found, last = v("1", 0o644), v("2", 0o755), v("3", 0o755)
     timeline = History().add("c1", edit(first, v("2", 0o644))).add("c2", edit(found, last)).timeline()
@@ -226,9 +281,13 @@ def test_a_mode_that_others_changed_between_two_changes_is_a_step_of_theirs() ->
         (OUTSIDE, 0o755),
         ("c2", 0o755),
     ]
+    other = History().add("c1", edit(first, v("2", 0o644))).add("c2", edit(v("3", 0o755), last)).timeline()
+    assert [one.change_id for one in other.files[0].steps] == ["c1", "c2"]  # those are other bytes
     assert file.steps[1].is_outside_mode
     assert not file.steps[0].is_outside_mode
     assert not outside_step("a", "a", ONE, TWO).is_outside_mode
+    assert outside_step("a", "a", ONE, TWO).outside
+    assert not outside_step("a", "a", ONE, TWO)._replace(before=None, after=ONE).is_outside_mode
     assert not outside_step("a", "", ONE, None).is_outside_mode
 
 
