@@ -8,7 +8,8 @@ import pytest
 
 from surehold.errors import NotFound
 from surehold.text.lines import sha256_hex
-from surehold.text.snapshot import Meta, Snapshot, Version
+from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version
+from surehold.workspace.undo import replay as replay_module
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
 from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, outside_step
 
@@ -143,6 +144,24 @@ CASES = {
     ),
     "what another program removed": Case(file=OUTSIDE_DELETED, active=("c1", "out"), state=GONE),
     "what was not there anyway": Case(file=OUTSIDE_DELETED, active=("out",), state=GONE),
+    "deleted and not made": Case(
+        file=trail(None, step("c1", None, v("123")), step("c2", v("123"), None)),
+        active=("c2",),
+        state=GONE,
+        left_out=blocked("c2", "removed"),
+    ),
+    "a directory that is deleted and not made": Case(
+        file=trail(None, step("c1", None, entry("dir")), step("c2", entry("dir"), None)),
+        active=("c2",),
+        state=GONE,
+        left_out=blocked("c2", "removed"),
+    ),
+    "an outside edit of what is not there": Case(
+        file=trail(None, step("c1", None, v("123")), step("out", v("123"), v("x23"))),
+        active=("out",),
+        state=GONE,
+        left_out=blocked("out", "changed"),
+    ),
     "bytes that are not stored": Case(
         file=UNSTORED, active=("c2",), state=FileState("a", v("123")), left_out=blocked("c2", "changed")
     ),
@@ -187,15 +206,34 @@ def test_a_mode_of_another_program_gives_way_to_none_of_ours() -> None:
     )
 
 
-def test_what_a_file_holds_now_is_not_read_again_unless_it_is_large() -> None:
+def test_what_files_hold_now_is_not_read_again_up_to_a_size_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_module, "_NOTED_BYTES", 10)
     replay = FileReplay(read_blob)
-    replay.note_current(Snapshot(b"now"))
-    replay.note_current(Snapshot(b"x" * (9 << 20)))
+    for data in (b"123456", b"12345", b"1234", b"1"):
+        replay.note_current(Snapshot(data))
+    replay.note_current(ABSENT)
 
-    assert replay.load(sha256_hex(b"now")) == b"now"
-    with pytest.raises(NotFound):
-        replay.load(sha256_hex(b"x" * (9 << 20)))
+    assert [replay.load(sha256_hex(data)) for data in (b"123456", b"1234")] == [b"123456", b"1234"]
+    for data in (b"12345", b"1"):
+        with pytest.raises(NotFound):
+            replay.load(sha256_hex(data))
     assert replay.load(replay.keep(b"mine")) == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("version", "facts"),
+    [
+        (None, ("", None, False, False)),
+        (v("123"), (v("123").sha256, None, False, True)),
+        (v("123", 0o600), (v("123").sha256, 0o600, False, True)),
+        (entry("link", "x"), (entry("link", "x").sha256, 0o755, False, True)),
+        (entry("dir"), (entry("dir").sha256, 0o755, True, False)),
+    ],
+    ids=["nothing", "a file", "a mode", "a link", "a directory"],
+)
+def test_a_state_says_what_there_is(version: Version | None, facts: tuple[str, int | None, bool, bool]) -> None:
+    state = FileState("a", version)
+    assert (state.sha256, state.mode, state.is_directory, state.has_bytes) == facts
 
 
 @pytest.mark.parametrize("lines", [2, 40])
