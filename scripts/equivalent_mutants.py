@@ -33,6 +33,12 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("disk/tree.py", "has_content", "piece := os.read(fd, _COMPARE_BYTES)", "False"): _TIME,
     ("stores/packing.py", "pack_smallest", "len(delta) * _OBVIOUS_RATIO < len(data)", "False"): _TIME,
     ("stores/sqlite/blobs.py", "_RecentVersions._keep", "False", "True"): _TIME,
+    (
+        "stores/postgres/blobs.py",
+        "BlobRows.remember",
+        "len(self._lately) > _LATELY_STORED",
+        "(len(self._lately) >= _LATELY_STORED)",
+    ): _TIME,
     ("stores/sqlite/entry_rows.py", "find_entries", "len(found) >= query.limit", "False"): _TIME,
     (
         "workspace/past/git_commit.py",

@@ -46,6 +46,17 @@ def test_a_restored_item_leaves_the_trash_but_is_remembered(store: Store, author
     assert store.empty_trash(["t1"]) == 0
 
 
+def test_a_refused_restore_leaves_the_item_in_the_trash(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    author.delete("a", trash_id="t1")
+    store.record(
+        call("restore", restores="t1"), change("a", None, b"one"), change_id="r1", ok=False, error_kind="refused"
+    )
+
+    assert [item.id for item in store.list_trash()] == ["t1"]
+    assert store.list_trash(TrashQuery(state="restored")) == ()
+
+
 def test_a_failed_delete_puts_nothing_into_the_trash(store: Store, author: Author) -> None:
     author.write("a", b"one")
     store.begin(intent("c9", change("a", b"one", None, trash_id="t1"), asked=call("delete")), [], lease=9, fence=0)
