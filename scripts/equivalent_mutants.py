@@ -116,5 +116,11 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "self._positions.get(change.undoes, len(self.changes)) < self._positions[change.id]",
         "(self._positions.get(change.undoes, len(self.changes)) <= self._positions[change.id])",
     ): "no change undoes itself",
+    (
+        "workspace/access/read_gate.py",
+        "ReadGate.__call__",
+        "subtract_spans(touched, case.spans) and subtract_spans(touched, case.known)",
+        "((subtract_spans(touched, case.known)))",
+    ): _TIME,
 }
 """By path, function, original and mutant: the reason."""

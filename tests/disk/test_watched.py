@@ -115,6 +115,28 @@ def test_a_file_without_a_name_is_closed_later_and_others_at_once(file: Path) ->
     assert not is_open(fd)
 
 
+def test_a_rename_leaves_the_lasting_facts_and_no_write_does(file: Path) -> None:
+    first = file.stat()
+    file.rename(file.with_name("b")).rename(file)
+    renamed = file.stat()
+    assert watched.lasting_facts(first) == watched.lasting_facts(renamed)
+    assert watched.file_facts(first)[:-1] == watched.lasting_facts(first)
+    assert watched.file_facts(renamed)[-1] == renamed.st_ctime_ns
+
+    found = {watched.lasting_facts(renamed)}
+    file.write_bytes(b"longer")
+    os.utime(file, ns=(0, renamed.st_mtime_ns))
+    found.add(watched.lasting_facts(file.stat()))
+    file.write_bytes(b"old")
+    os.utime(file, ns=(0, 1))
+    found.add(watched.lasting_facts(file.stat()))
+    file.rename(file.with_name("b"))
+    file.write_bytes(b"old")
+    os.utime(file, ns=(0, 1))
+    found.add(watched.lasting_facts(file.stat()))
+    assert len(found) == 4
+
+
 def test_a_watch_that_begins_again_ends_the_one_before(files: WatchedFiles, file: Path) -> None:
     first = begin(files, file)
     second = begin(files, file)

@@ -77,6 +77,7 @@ CASES = {
     "it was shown in a version where it was another": Case(
         seen=(seen(NOW, (1, 1)), seen(OTHER, (2, 2))), refused="partially_read"
     ),
+    "the version is enough": Case(needs="version", seen=(seen(NOW, (1, 1)),)),
     "nothing is asked": Case(settings=ReadGateSettings(require_read="off")),
     "an exact match is enough": Case(settings=ReadGateSettings(require_read="matched")),
     "two matches are not": Case(
@@ -162,6 +163,10 @@ def test_a_change_needs_what_it_touches_to_have_been_shown(case: Case) -> None:
         case reason:
             assert isinstance(refused.value, StaleFile)
             assert refused.value.reason == reason
+
+
+def test_a_gate_that_was_not_asked_for_proof_says_nothing() -> None:
+    assert ReadGate(EDIT, needs="lines", settings=STRICT)(EDIT.plan(Snapshot(NOW))) == ()
 
 
 @pytest.mark.parametrize(
