@@ -1,6 +1,6 @@
 """What a session must have seen of a file before it changes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
@@ -36,6 +36,18 @@ class Ledger:
         before = Version(sha256=sha256_hex(NOW), size=0)
         call = Call(tool="edit", operation="edit", writer="edit", session=self.session)
         return (Entry(change_id="c", timestamp="", call=call, change=Change(path="a", before=before, after=after)),)
+
+
+class Kept(Ledger):
+    """A store with one version, which another session changed."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(session="t")
+        object.__setattr__(self, "left", data)
+
+    def read_blob(self, sha256: str) -> bytes:
+        assert self.left is not None
+        return {sha256_hex(self.left): self.left}[sha256]
 
 
 class Unkept(Ledger):
@@ -220,3 +232,49 @@ def test_a_refusal_of_a_file_that_changed_shows_the_difference() -> None:
         try_gate(Case(seen=(seen(b"not kept", whole=True),), ledger=Unkept()))
     assert refused.value.action == "Read it again, then make the change."
     assert "changes_since" not in refused.value.details
+
+
+@pytest.mark.parametrize(
+    ("needs", "spans", "is_enough"),
+    [("lines", ((1, 1),), True), ("whole", ((1, 1),), False), ("whole", ((1, 4),), True)],
+    ids=["lines", "the rest was not shown", "all was shown"],
+)
+def test_a_whole_file_that_changed_is_read_before_it_is_written(
+    needs: Needs, spans: LineRanges, is_enough: bool
+) -> None:
+    edit = EDIT if needs == "lines" else WriteText("x")
+    old = b"1\n9\n3\n" + b"4\n" * 40
+    case = Case(seen=(seen(old, *spans, whole=spans == ((1, 4),)),), needs=needs, edit=edit, ledger=Ledger(session="t"))
+
+    with pytest.raises(StaleFile) as refused:
+        try_gate(replace(case, current=old.replace(b"9", b"2"), ledger=Kept(old)))
+
+    enough = "Look at `changes_since`; if the change is still right, send it again."
+    if is_enough:
+        assert refused.value.action == enough
+    else:
+        assert refused.value.action.startswith("Look at `changes_since`, and Read with offset=")
+
+
+@pytest.mark.parametrize("needs", ["lines", "whole"])
+def test_a_difference_that_is_too_long_is_read_in_the_file(needs: Needs) -> None:
+    old = b"".join(b"%d\n" % number for number in range(2000))
+    edit = StyledEdit(old="x5\n", new="two\n") if needs == "lines" else WriteText("x")
+    case = Case(seen=(seen(old, whole=True),), needs=needs, edit=edit, current=b"x" + old.replace(b"\n", b"\nx"))
+
+    with pytest.raises(StaleFile) as refused:
+        try_gate(replace(case, ledger=Kept(old)))
+
+    assert refused.value.details["changes_since_truncated"] is True
+    assert refused.value.action.startswith("Look at `changes_since`, and Read with offset=")
+
+
+def test_lines_that_are_too_long_to_show_are_read_first() -> None:
+    long = b"1\n" + b"2" * 5000 + b"\n"
+    edit = StyledEdit(old="2" * 5000, new="two")
+
+    with pytest.raises(StaleFile) as refused:
+        try_gate(Case(current=long, edit=edit, seen=(seen(long, (1, 1)),)))
+
+    assert refused.value.action == "First Read with offset=2, limit=1, then send the edit again."
+    assert refused.value.shown == ((1, 1),)
