@@ -30,9 +30,28 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "1",
         "2",
     ): "with lines around each change, a side of one line is a file of one line",
-    ("disk/probe.py", "_try_access_lists", "1", "2"): "the system ignores the id of such an entry",
     ("disk/tree.py", "has_content", "piece := os.read(fd, _COMPARE_BYTES)", "False"): _TIME,
     ("stores/packing.py", "pack_smallest", "len(delta) * _OBVIOUS_RATIO < len(data)", "False"): _TIME,
+    ("stores/sqlite/blobs.py", "_RecentVersions._keep", "False", "True"): _TIME,
+    (
+        "stores/postgres/blobs.py",
+        "BlobRows.remember",
+        "len(self._lately) > _LATELY_STORED",
+        "(len(self._lately) >= _LATELY_STORED)",
+    ): _TIME,
+    ("stores/sqlite/entry_rows.py", "find_entries", "len(found) >= query.limit", "False"): _TIME,
+    (
+        "workspace/past/git_commit.py",
+        "_name_blob",
+        "False",
+        "True",
+    ): "only a system that refuses sha1 where it is to be secure tells them apart",
+    (
+        "workspace/recovery.py",
+        "_PathState.is_half_done",
+        "ours and not self.at_before and not self.at_after",
+        "((ours) and (not self.at_before))",
+    ): "what holds its new version gets its old one back by the same step, and its bytes are stored already",
     (
         "stores/packing.py",
         "pack_smallest",
@@ -90,6 +109,18 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
         "WorkspaceWriter._make_draft",
         "current.exists and self._disk.replaces_in_place(place.target)",
         "((self._disk.replaces_in_place(place.target)))",
+    ): _TIME,
+    (
+        "workspace/undo/timeline.py",
+        "Timeline._switched_by",
+        "self._positions.get(change.undoes, len(self.changes)) < self._positions[change.id]",
+        "(self._positions.get(change.undoes, len(self.changes)) <= self._positions[change.id])",
+    ): "no change undoes itself",
+    (
+        "workspace/access/read_gate.py",
+        "ReadGate.__call__",
+        "subtract_spans(touched, case.spans) and subtract_spans(touched, case.known)",
+        "((subtract_spans(touched, case.known)))",
     ): _TIME,
 }
 """By path, function, original and mutant: the reason."""

@@ -170,6 +170,22 @@ def test_a_change_of_the_root_directory_alone_is_taken_back(desk: RunDesk) -> No
     assert stat.S_IMODE(desk.root.stat().st_mode) == 0o700
 
 
+@requirement("run:undo:exact")
+def test_holes_that_were_dug_in_a_file_with_two_names_are_filled_again(desk: RunDesk) -> None:
+    (desk.root / "x").write_bytes(b"a" * 8192 + bytes(1 << 20) + b"b")
+    (desk.root / "y").hardlink_to(desk.root / "x")
+    before = take_fingerprint(desk.root)
+    desk.run("fallocate -d x")
+    after = take_fingerprint(desk.root)
+    assert after != before
+
+    with open_workspace(desk.root, settings=desk.settings()) as workspace:
+        workspace.undo()
+        assert take_fingerprint(desk.root) == before
+        workspace.redo()
+    assert take_fingerprint(desk.root) == after
+
+
 @requirement("run:history:large")
 def test_a_file_of_several_megabytes_has_its_history_also_after_an_outside_edit(desk: RunDesk) -> None:
     lines = [f"line {number} of a text that has some words\n" for number in range(1, 60_001)]

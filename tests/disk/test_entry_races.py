@@ -2,6 +2,7 @@
 
 import os
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 from disk.suite import LocalWorld, local_world, sha
 from spec.marks import requirement
 from surehold.disk.base import PutEntry, SetFacts, Step, TakeEntry
-from surehold.disk.entries import NotTheKind, set_facts
+from surehold.disk.entries import NotTheKind, read_attributes, set_facts
 from surehold.disk.kernel import Kernel
 from surehold.disk.steps import entries
 from surehold.disk.steps.entries import check_entry
@@ -192,3 +193,31 @@ def test_facts_are_never_set_through_a_link_that_took_the_place(tmp_path: Path, 
     status = outside.stat()
     assert (stat.S_IMODE(status.st_mode), os.listxattr(outside)) == (0o700, [])
     assert status.st_mtime_ns != 1
+
+
+def test_the_facts_of_a_link_are_not_those_of_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_bytes(b"x")
+    file.chmod(0o640)
+    os.setxattr(file, "user.k", b"v")
+    before = file.stat()
+    link.symlink_to(file)
+
+    set_facts(str(link), "link", Meta(mode=0o777, uid=os.getuid(), gid=os.getgid(), mtime_ns=1, xattrs=()))
+
+    assert os.getxattr(file, "user.k") == b"v"
+    assert file.stat() == before
+    assert link.lstat().st_mtime_ns == 1
+
+
+def test_the_access_list_of_an_entry_is_one_of_its_attributes(tmp_path: Path) -> None:
+    file, acl = tmp_path / "file", "system.posix_acl_access"
+    file.touch()
+    os.setxattr(file, "user.k", b"v")
+    rights = [(0x01, 6, 0xFFFFFFFF), (0x02, 6, 12345), *((tag, 6, 0xFFFFFFFF) for tag in (0x04, 0x10, 0x20))]
+    try:
+        os.setxattr(file, acl, struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in rights))
+    except OSError:
+        pytest.skip("This file system has no access lists.")
+
+    assert read_attributes(str(file)) == ((acl, os.getxattr(file, acl)), ("user.k", b"v"))

@@ -607,6 +607,21 @@ def test_sweep_keeps_the_bytes_of_its_own_tag_and_leaves_everything_else(local: 
     assert local.listing() == {f"d/{name}": data for name, data in others.items()}
 
 
+def test_sweep_removes_links_and_pipes_and_leaves_what_holds_more(local: LocalWorld) -> None:
+    names = [f".surehold-t1-{number}.tmp" for number in range(4)]
+    paths = [local.root / name for name in names]
+    paths[0].symlink_to("nowhere")
+    os.mkfifo(paths[1])
+    paths[2].mkdir()
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(os.path.relpath(paths[3]))
+
+    local.disk.remove_leftovers([local.target("a")], tag="t1", keep=local.keep)
+
+    assert [name for name, path in zip(names, paths, strict=True) if os.path.lexists(path)] == names[2:]
+    assert local.kept == []
+
+
 def test_a_leftover_under_the_same_tag_is_reported_and_not_touched(local: LocalWorld) -> None:
     local.put("a", b"old")
     local.put(".surehold-t1-0.tmp", b"left")

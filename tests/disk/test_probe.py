@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import sqlite3
+import struct
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,6 +101,25 @@ def test_missing_attributes_cannot_be_lost(tmp_path: Path, monkeypatch: pytest.M
     findings = named(probe_directory(tmp_path))
     for name in ("attributes", "access_lists"):
         assert (findings[name].ok, bool(findings[name].fallback)) == (False, True)
+
+
+def test_access_lists_work_where_another_list_can_be_set(tmp_path: Path) -> None:
+    file, rights, nobody = tmp_path / "file", (0x01, 0x04, 0x10, 0x20), 0xFFFFFFFF
+    file.touch()
+    # Without one of a user, the list says what the mode does, and a file system may keep it as that alone.
+    packed = [(tag, 6, nobody) for tag in rights] + [(0x02, 6, 12345)]
+    try:
+        os.setxattr(
+            file,
+            "system.posix_acl_access",
+            struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in sorted(packed)),
+        )
+    except OSError:
+        pytest.skip("This file system has no access lists.")
+
+    result = named(probe_directory(tmp_path / "."))["access_lists"]
+
+    assert result == ProbeResult(name="access_lists", ok=True, detail="access lists can be set and read", fallback="")
 
 
 def test_a_lock_that_does_not_lock_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

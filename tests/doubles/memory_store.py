@@ -152,7 +152,11 @@ class MemoryStore(OneWriterAtATime):
                 if key in (lease.intent.call.idempotency_key, lease.intent.id)
             )
             records = {
-                path: PathRecord(key=path, head=self._heads.get(path), sightings=self.list_sightings(session, path))
+                path: PathRecord(
+                    key=path,
+                    head=self._heads.get(path),
+                    sightings=self.list_sightings(session, path) if session else (),
+                )
                 for path in paths
             }
             earlier = self._replay_of(key) or next(same, None) if key else None

@@ -42,7 +42,8 @@ def test_bytes_come_back_as_they_were(store: Store, data: bytes) -> None:
 
 
 @requirement("engine:store:blobs")
-def test_bytes_under_a_false_name_are_not_taken(store: Store) -> None:
+def test_bytes_under_a_false_name_are_not_taken(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("surehold.stores.postgres.blobs._CHECKED_BYTES", 1)  # up to this size
     with pytest.raises(ValueError, match="not"):
         store.keep_blob(Blob(data=b"x", sha256=sha(b"y")))
 
@@ -144,6 +145,19 @@ def assert_damaged(store: Store, data: bytes) -> None:
     verdict = store.verify()
     assert not verdict.ok
     assert verdict == LedgerCheck(entries=0, blobs=1, broken_blobs=(sha(data),), problem="1 blobs are damaged.")
+
+
+def test_a_delta_whose_base_is_gone_is_damaged_and_not_missing(sqlite: SqliteStore, tmp_path: Path) -> None:
+    edited = NOISE + b"edit"
+    sqlite.keep_blob(blob(NOISE))
+    sqlite.keep_blob(blob(edited, NOISE))
+    with database(tmp_path) as raw:
+        raw.execute("DELETE FROM blobs WHERE base IS NULL")
+    raw.close()
+
+    with pytest.raises(StateCorrupt) as caught:
+        sqlite.read_blob(sha(edited))
+    assert caught.value.details == {"sha256": sha(edited), "cause": f"Its base {sha(NOISE)} is missing."}
 
 
 def test_a_lost_base_can_be_stored_again_beside_its_own_delta(sqlite: SqliteStore, tmp_path: Path) -> None:

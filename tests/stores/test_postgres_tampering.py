@@ -98,3 +98,5 @@ def test_a_damaged_version_is_noticed(store: PostgresStore, postgres_schema: Pos
 
     assert len(verdict.broken_blobs) >= 1
     assert not verdict.ok
+    assert verdict.problem == f"{len(verdict.broken_blobs)} blobs are damaged."
+    assert store.verify(blobs=False).ok

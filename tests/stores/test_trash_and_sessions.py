@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
+
 from databases.schemas import PostgresSchema
 from spec.marks import requirement
 from stores.scenes import Author, Clock, blob, call, change, intent, sighting, version
@@ -42,6 +44,17 @@ def test_a_restored_item_leaves_the_trash_but_is_remembered(store: Store, author
     assert store.list_trash() == ()
     assert [item.id for item in store.list_trash(TrashQuery(state="restored"))] == ["t1"]
     assert store.empty_trash(["t1"]) == 0
+
+
+def test_a_refused_restore_leaves_the_item_in_the_trash(store: Store, author: Author) -> None:
+    author.write("a", b"one")
+    author.delete("a", trash_id="t1")
+    store.record(
+        call("restore", restores="t1"), change("a", None, b"one"), change_id="r1", ok=False, error_kind="refused"
+    )
+
+    assert [item.id for item in store.list_trash()] == ["t1"]
+    assert store.list_trash(TrashQuery(state="restored")) == ()
 
 
 def test_a_failed_delete_puts_nothing_into_the_trash(store: Store, author: Author) -> None:
@@ -90,6 +103,17 @@ def test_a_session_is_remembered_as_it_was_opened_first(store: Store) -> None:
 
     assert store.find_session("s\udcff") == row
     assert store.find_session("other") is None
+
+
+@pytest.mark.parametrize("is_written", [False, True], ids=["buffered", "written"])
+def test_whoever_looks_without_a_session_has_seen_nothing(store: Store, is_written: bool) -> None:
+    store.record_sightings([sighting("a", b"one", (1, 1)), sighting("a", b"one", (2, 2), session="")])
+    if is_written:
+        store.flush_sightings()
+
+    assert [one.spans for one in store.look(["a"], session="s").records["a"].sightings] == [((1, 1),)]
+    assert tuple(store.look(["a"]).records["a"].sightings) == ()
+    assert tuple(store.look(["a"], session="other").records["a"].sightings) == ()
 
 
 def test_sightings_of_one_version_merge(store: Store, author: Author) -> None:

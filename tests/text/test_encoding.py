@@ -71,6 +71,36 @@ def test_zero_bytes_near_the_start_without_utf16_are_binary(data: bytes) -> None
         detect_encoding(data)
 
 
+@requirement("text:encoding:utf16")
+@pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("text", "is_text"),
+    [
+        ("a中" * 9, True),
+        ("a中" * 9 + "中", False),
+        ("a" * 20 + "Ā", True),
+        ("a" * 19 + "Ā", False),
+        ("aĀ" * 20, False),
+        ("a\x07", False),
+    ],
+    ids=[
+        "a quarter are zeros",
+        "fewer are",
+        "one of 20 on the other side",
+        "one of 19",
+        "as many",
+        "a control character",
+    ],
+)
+def test_utf16_has_many_zeros_on_one_side_and_hardly_any_on_the_other(name: str, text: str, is_text: bool) -> None:
+    data = text.encode(name)
+    if is_text:
+        assert detect_encoding(data).name == name
+    else:
+        with pytest.raises(BinaryFile):
+            detect_encoding(data)
+
+
 @requirement("text:binary:later_nul")
 def test_a_zero_byte_behind_the_first_8_kib_does_not_make_a_file_binary() -> None:
     assert detect_encoding(b"a" * 8192 + b"\0") == UTF8

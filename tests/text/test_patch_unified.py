@@ -335,3 +335,13 @@ def test_the_whole_text_may_travel_with_crlf() -> None:
     assert file.path == "f"
     assert file.edit.plan(Snapshot(b"a\nb\n")).after.data == b"a\nB\n"
     assert file.edit.plan(Snapshot(b"a\r\nb\r\n")).after.data == b"a\r\nB\r\n"
+
+
+def test_where_one_number_is_wrong_a_hunk_that_fits_twice_is_not_trusted_either() -> None:
+    text = b"a\nb\na\nb\na\nx\nc\nd\n"
+    sure, doubtful = ("@@ -6 +6 @@", "-x", "+X"), ("@@ -1,3 +1,3 @@", " a", "-b", "+B", " a")
+    right, wrong = ("@@ -7,2 +7,2 @@", " c", "-d", "+D"), ("@@ -9,2 +9,2 @@", " c", "-d", "+D")
+
+    assert applied(text, *doubtful, *right) == b"a\nB\na\nb\na\nx\nc\nD\n"
+    assert applied(text, *sure, *wrong) == b"a\nb\na\nb\na\nX\nc\nD\n"
+    assert refused(text, *doubtful, *wrong).reason == "context_ambiguous"

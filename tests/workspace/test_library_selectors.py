@@ -90,6 +90,25 @@ def test_an_undo_says_who_made_it_and_why(workspace: AgentWorkspace) -> None:
         workspace.undo(reason=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
+def test_selectors_that_match_no_change_are_named_and_a_session_alone_is_said_to_have_changed_nothing(
+    workspace: AgentWorkspace,
+) -> None:
+    ada, reader = workspace.session(agent="ada"), workspace.session(agent="reader")
+    ada.create_file("a.txt", "one\n")
+    ada.read_file("a.txt")
+    reader.read_file("a.txt")
+
+    def message(**words: str) -> str:
+        with pytest.raises(NotFound) as caught:
+            workspace.undo(**words)  # pyright: ignore[reportArgumentType]
+        assert caught.value.reason == "no_changes"
+        return caught.value.message
+
+    assert message(session=reader.id) == f"Session `{reader.id}` has changed nothing."
+    assert message(agent="ada", until="1h") == "No change matches `--agent ada --until 1h`."
+    assert message(session=ada.id, until="1h") == f"No change matches `--session {ada.id} --until 1h`."
+
+
 def test_wrong_selectors_are_refused_and_nothing_changes(workspace: AgentWorkspace) -> None:
     ada = workspace.session(agent="ada")
     made = ada.create_file("a.txt", "one\n")

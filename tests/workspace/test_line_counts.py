@@ -3,12 +3,15 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from doubles.memory_store import MemoryStore
 from spec.marks import requirement
-from surehold.stores.base import Blob
+from surehold.stores.base import Blob, Change, Entry
 from surehold.stores.ledger_rules import outside_entry
 from surehold.text.snapshot import Snapshot, Version
-from surehold.workspace.undo.recorded_changes import with_line_counts
+from surehold.workspace.undo.recorded_changes import count_lines, with_line_counts
+from workspaces import call
 
 LARGEST = 256 * 1024
 
@@ -36,3 +39,21 @@ def test_lines_of_an_outside_edit_are_counted_where_both_versions_are_kept_and_s
     assert counted(store, one, larger) == (0, 0)
     assert counted(store, lost, two) == counted(store, two, lost) == (0, 0)
     assert counted(store, replace(one, kind="link"), two) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("added", "removed", "diff", "counted"),
+    [
+        (0, 0, "--- a\n+++ a\n@@ -1 +1,2 @@\n-1\n+2\n+3\n", (2, 1)),
+        (5, 0, "--- a\n+++ a\n@@ -1 +1,2 @@\n+2\n", (5, 0)),
+        (0, 7, "--- a\n+++ a\n@@ -1 +1,2 @@\n-2\n", (0, 7)),
+        (5, 7, "", (5, 7)),
+        (0, 0, "", (0, 0)),
+    ],
+    ids=["all of the diff", "a cut one that adds", "a cut one that removes", "none", "nothing"],
+)
+def test_lines_are_counted_by_the_plan_where_the_diff_is_cut(
+    added: int, removed: int, diff: str, counted: tuple[int, int]
+) -> None:
+    change = Change(path="a", before=None, after=None, diff=diff, added=added, removed=removed)
+    assert count_lines(Entry(change_id="c", timestamp="t", call=call(), change=change)) == counted

@@ -250,6 +250,75 @@ def test_content_for_another_file_is_refused(bench: Bench) -> None:
     assert (bench.get("plain"), bench.get("asked")) == (b"old\n", b"old\n")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """An answer about a change of `plain`, `asked` and `gone`, which is moved to `here`, and what comes of it."""
+
+    answer: Approval
+    refused: str = ""
+    files: dict[str, bytes | None] = field(default_factory=dict[str, bytes | None])
+    """What these hold afterwards, where that is not what they held before."""
+    left_out: tuple[str, ...] = ()
+    user_modified: bool = False
+
+
+ALL = {"plain": b"new", "asked": b"new", "gone": None, "here": b"gone\n"}
+ANSWERS = {
+    "everything": Answered(answer=Approval(allowed=True), files=ALL),
+    "a part": Answered(
+        answer=Approval(allowed=True, left_out=("plain",)),
+        files={one: data for one, data in ALL.items() if one != "plain"},
+        left_out=("`plain` stays as it is: the person left it out.",),
+        user_modified=True,
+    ),
+    "other content of a part": Answered(
+        answer=Approval(allowed=True, left_out=("plain",), contents={"asked": "mine"}),
+        files={"asked": b"mine", "gone": None, "here": b"gone\n"},
+        left_out=("`plain` stays as it is: the person left it out.",),
+        user_modified=True,
+    ),
+    "a move cannot be left out": Answered(answer=Approval(allowed=True, left_out=("gone",)), refused="strange_content"),
+    "nor what is not asked about": Answered(answer=Approval(allowed=True, left_out=("x",)), refused="strange_content"),
+    "content of what is left out": Answered(
+        answer=Approval(allowed=True, left_out=("plain",), contents={"plain": "x"}), refused="strange_content"
+    ),
+}
+
+
+@pytest.mark.parametrize("answered", ANSWERS.values(), ids=ANSWERS)
+def test_a_person_allows_some_files_of_a_change(bench: Bench, answered: Answered) -> None:
+    bench.put("gone", b"gone\n")
+    session = bench.workspace.session(mode="default", approver=Person(answered.answer))
+    proposals = [Proposal(path=name, edit=WriteText("new"), proof=Unproven()) for name in ("plain", "asked")]
+    proposals.append(Proposal(path="gone", to_path="here", edit=Keep(), proof=Unproven()))
+    before = {name: bench.get(name) for name in ALL}
+
+    if answered.refused:
+        with pytest.raises(InvalidArgument, match="which this change does not write") as caught:
+            session.apply(*proposals)
+        assert caught.value.reason == answered.refused
+    else:
+        receipt = session.apply(*proposals)
+        assert (receipt.left_out, receipt.user_modified) == (answered.left_out, answered.user_modified)
+        assert [one.path for one in receipt.files if one.left_out] == list(answered.answer.left_out)
+
+    assert {name: bench.get(name) for name in ALL} == {**before, **answered.files}
+
+
+def test_a_person_who_leaves_out_every_file_that_would_change_allows_nothing(bench: Bench) -> None:
+    person = Person(Approval(allowed=True, left_out=("plain",)))
+    same = Proposal(path="asked", edit=WriteText("old\n"), proof=Unproven())  # it has this content
+
+    for also in ((), (same,)):
+        with pytest.raises(PermissionDenied) as refused:
+            bench.workspace.session(mode="default", approver=person).apply(
+                Proposal(path="plain", edit=WriteText("new"), proof=Unproven()), *also
+            )
+        assert (refused.value.reason, refused.value.path) == ("nothing_left", "plain")
+    assert bench.get("plain") == b"old\n"
+    assert [entry.ok for entry in bench.workspace.history.log()] == [False, False]
+
+
 @requirement("claude:gate:checked_again")
 def test_a_file_that_changes_while_somebody_is_asked_is_not_written(bench: Bench) -> None:
     def busy(request: PermissionRequest) -> Approval:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from spec.marks import requirement
+from surehold.errors import StateUnavailable
 from surehold.stores.base import Blob, Change, Intent
 from surehold.stores.owner import Owner, current_owner
 from surehold.text.snapshot import Meta, Version, sha256_hex
@@ -227,3 +229,55 @@ def test_recovery_may_run_twice(bench: Bench) -> None:
 
     assert ([settled.direction for settled in first], second) == (["forward"], ())
     assert bench.workspace.history.verify().ok
+
+
+def give_up(bench: Bench, intent: Intent) -> None:
+    """Let this process give a change up, and leave the rest to the test."""
+    leases = bench.workspace.reader.recovery.leases
+    leases.close()
+    leases.give_up(intent)
+
+
+@requirement("engine:store:given_up")
+def test_what_this_process_gave_up_is_settled_once(bench: Bench) -> None:
+    bench.put("a", b"new")
+    changed = Change(path="a", before=version(b"old"), after=version(b"new"))
+    intent = leave_open(bench, changed, blobs=(b"old", b"new"), owner=current_owner(), lease=60)
+    leases = bench.workspace.reader.recovery.leases
+    assert bench.workspace.recover() == ()
+    give_up(bench, intent)
+    assert [leases.may_settle(busy) for busy in bench.store.open_intents()] == [True]
+
+    assert bench.workspace.recover() == (SettledIntent(change_id="left", direction="forward", paths=("a",)),)
+
+    assert leases.list_given_up() == ()
+    assert bench.workspace.recover() == ()
+
+
+@requirement("engine:store:given_up")
+@pytest.mark.parametrize("lease", [60, -1], ids=["living", "dead"])
+def test_what_was_given_up_and_cannot_be_settled_is_said_once_and_stays_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lease: float
+) -> None:
+    bench = make_bench("memory", "memory", tmp_path, limits=Limits(lock_timeout=0))
+    bench.put("a", b"new")
+    changed = Change(path="a", before=version(b"old"), after=version(b"new"))
+    owner = current_owner() if lease > 0 else DEAD
+    intent = leave_open(bench, changed, blobs=(b"old", b"new"), owner=owner, lease=lease)
+    give_up(bench, intent)
+    leases = bench.workspace.reader.recovery.leases
+
+    with monkeypatch.context() as patch:
+
+        def refuse(*_: object, **__: object) -> NoReturn:
+            raise StateUnavailable("The disk with the history is full.", reason="disk_full")
+
+        patch.setattr(bench.store, "finish", refuse)
+        (failed,) = bench.workspace.recover()
+        assert (failed.direction, failed.paths) == ("failed", ("a",))
+        assert "is full" in failed.problem
+        assert leases.list_given_up() == (intent,)
+
+    bench.store.finish(intent.id)
+    assert bench.workspace.recover() == ()  # it is closed
+    leases.forget(intent.id)

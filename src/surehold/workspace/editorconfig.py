@@ -28,9 +28,7 @@ def _parse_config(text: str, name: str) -> tuple[bool, str | None]:
     """Return whether this is the topmost file, and the last charset of a section that names the file."""
     is_root, charset, section, places = False, None, None, _NamePositions(name)
     for line in text.splitlines():
-        row = line.strip()
-        if not row or row[0] in "#;":
-            continue
+        row = line.strip()  # a comment is a row with a key that means nothing
         if row.startswith("[") and row.endswith("]"):
             section = row[1:-1]
             continue

@@ -72,10 +72,11 @@ class _PathState:
         return ours and not self.at_before and not self.at_after
 
     def _holds(self, version: Version | None) -> bool:
-        if version is None or self.now is None:
-            return version is None and self.now is None
+        if version is None:
+            return self.now is None
         if self.name != version.sha256:
             return False
+        assert self.now is not None  # nothing has no name
         one, other = (v.meta.mode if v and v.meta else None for v in (self.before, self.after))
         mode_changes = one is not None and other is not None and one != other
         return not mode_changes or (version.meta is not None and self.now.meta.mode == version.meta.mode)

@@ -130,11 +130,10 @@ class WorkspaceWriter:
         verdict: PermissionVerdict,
     ) -> Receipt:
         """Work the change out, let the approver look at it without any lock, and make exactly that happen."""
-        if call.idempotency_key:
-            keys = [target.key for place in places for target in place.targets]
-            view = self._store.look(keys, session=call.session, idempotency_key=call.idempotency_key)
-            if isinstance(view.earlier, Replay):
-                return make_replay(places, view.earlier.entries, view, call=call, reader=self._reader)
+        keys = [target.key for place in places for target in place.targets]
+        view = self._store.look(keys, session=call.session, idempotency_key=call.idempotency_key)
+        if isinstance(view.earlier, Replay):
+            return make_replay(places, view.earlier.entries, view, call=call, reader=self._reader)
         rehearsal = self._write_locked(places, call, change_id, dry_run=True)
         if not any(one.changed for one in rehearsal.files):
             return replace(rehearsal, dry_run=False)

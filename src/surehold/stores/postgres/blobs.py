@@ -198,12 +198,12 @@ class BlobRows:
             raise blobs_unnamed_error(sha256)
         return self._outside.get(name, size=size)
 
-    def sweep(self, *, now: datetime, dry_run: bool) -> int:
+    def sweep(self, *, now: datetime, dry_run: bool) -> None:
         """Remove objects of the blob store that no row refers to."""
         if self._outside is None:
-            return 0
+            return
         select = "SELECT object FROM blobs WHERE ws = %s AND object IS NOT NULL"
-        return self._outside.sweep(
+        self._outside.sweep(
             lambda: {name for (name,) in self._database.rows(select, (self._ws,))}, now=now, dry_run=dry_run
         )
 

@@ -143,7 +143,7 @@ class PostgresStore:
 
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         # Before the rows: what is written in between is then seen twice, which changes nothing, but not missed.
-        unwritten = {path: self._buffer.sightings_of(session, path) for path in paths if session}
+        unwritten = {path: self._buffer.sightings_of(session, path) for path in paths} if session else {}
         keys = [to_key(path) for path in paths]
         values = (self._ws, keys, to_key(session), to_key(idempotency_key), self._writer.at)
         select = "SELECT look_at(%s, %s::bytea[], %s, %s, %s), (SELECT version FROM schema_version)"
@@ -158,7 +158,7 @@ class PostgresStore:
         records = dict[str, PathRecord]()
         for path, key in zip(paths, keys, strict=True):
             head = rows.head_of(path, heads.get(key.hex()))
-            sightings = with_later_sightings(shown.get(path, ()), unwritten[path]) if session else ()
+            sightings = with_later_sightings(shown.get(path, ()), unwritten[path]) if path in unwritten else ()
             spans = writers.get(key.hex())
             told = None if spans is None else tuple(rows.writer_span_of(one) for one in spans)
             records[path] = PathRecord(key=path, head=head, sightings=sightings, writers=told)

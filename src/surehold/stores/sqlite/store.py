@@ -178,10 +178,11 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
     def look(self, paths: Sequence[str], *, session: str = "", idempotency_key: str = "") -> StoreView:
         now = self._clock()
         # Before the rows: what is written in between is then seen twice, which changes nothing, but not missed.
-        unwritten = {path: self._buffer.sightings_of(session, path) for path in paths if session}
+        watched = paths if session else ()
+        unwritten = {path: self._buffer.sightings_of(session, path) for path in watched}
         with self._database.read_transaction() as connection:
             seen = tables.look_at_paths(connection, paths)
-            shown = {path: tables.sightings_of_path(connection, session, path) for path in paths if session}
+            shown = {path: tables.sightings_of_path(connection, session, path) for path in watched}
             earlier = tables.earlier_attempt(connection, idempotency_key, now)
             holders = dict.fromkeys(holder for _, holder in seen.values() if holder is not None)
             holding = [tables.find_by_id(connection, holder, now) for holder in holders]
@@ -189,7 +190,9 @@ class SqliteStore(session_tables.SessionRecords, OneWriterAtATime):
             self.confirm()
         records = {
             path: PathRecord(
-                key=path, head=head, sightings=with_later_sightings(shown[path], unwritten[path]) if session else ()
+                key=path,
+                head=head,
+                sightings=with_later_sightings(shown[path], unwritten[path]) if path in shown else (),
             )
             for path, (head, _) in seen.items()
         }

@@ -59,7 +59,7 @@ class NearMiss:
 
 def explain_miss(haystack: Haystack, old: str, new: str) -> NearMiss:
     bare = strip_line_numbers(old)
-    compared = _cut_for_comparison(bare if bare and _count_variant(haystack, bare) else _without_blank_start(old))
+    compared = _cut_for_comparison((bare if _count_variant(haystack, bare) else None) or _without_blank_start(old))
     near = _find_similar(haystack.snapshot, compared)
     return replace(
         _find_cause(haystack, old, new, near),

@@ -51,13 +51,14 @@ def restyle_replacement(
     blocks = _shared_stretches(before, after) if len(there) == len(before) else []
     writer = _ReplacementWriter(snapshot, match, as_sent=breaks_as_sent)
     out, at = list[bytes](), 0
-    for block in [*blocks, EqualRun(len(before), len(after), 0)]:
+    for block in blocks:
         out += writer.encode_text("".join(after[at : block.b]))
         for sign in there[block.a : block.a + block.size]:
             if sign.text in ("\n", "\r\n", "\r"):
                 writer.last = sign.data
             out.append(sign.data)
         at = block.b + block.size
+    out += writer.encode_text("".join(after[at:]))
     return b"".join(out)
 
 

@@ -59,7 +59,7 @@ class ReadGate:
     def __call__(self, plan: EditPlan) -> tuple[str, ...]:
         """Refuse a plan that touches lines which were never shown."""
         case = self._case
-        if case is None or self._free or self._needs != "lines" or not case.current.exists:
+        if case is None or self._free or self._needs != "lines":
             return self._cautions
         if self._gate.require_read == "matched" and _is_single_exact_match(plan):
             return ()

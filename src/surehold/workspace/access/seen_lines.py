@@ -229,7 +229,7 @@ class KnownFile:
 
     def sighting_of(self, spans: LineRanges) -> Sighting:
         """Return these lines of the file, or its absence, as shown."""
-        whole = not subtract_spans(self.all_lines, spans) if self.current.exists else True
+        whole = not subtract_spans(self.all_lines, spans)
         return Sighting(session=self.session, path=self.path, sha256=self.current.sha256, spans=spans, whole=whole)
 
     def newest_own_entry(self) -> Entry | None:

@@ -1,6 +1,6 @@
 """Plans how entries of any kind become others: which steps, and in which order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from surehold.disk.base import Disk, PutEntry, Rename, Replace, SetFacts, Step, StoredEntry, TakeEntry, Target
@@ -84,9 +84,9 @@ class EntryPlan:
         """Find the directories that cannot go, from the deepest up."""
         for key in sorted(self.current, key=_depth, reverse=True):
             entry = self.current[key]
-            if entry is None or entry.version.kind != "directory" or self.wanted.get(key) is not None:
+            if entry is None or self.wanted.get(key) is not None:
                 continue
-            below = [key if name == "." else f"{'' if key == '.' else key + '/'}{name}" for name in entry.names]
+            below = [f"{'' if key == '.' else key + '/'}{name}" for name in entry.names]
             if key == "." or any(one not in self.current or self.wanted.get(one) is not None for one in below):
                 self.kept_directories.append(key)
                 self.wanted[key] = WantedEntry(version=entry.version, data=b"")
@@ -105,14 +105,14 @@ class EntryPlan:
     def _find_facts(self, key: str) -> Meta | None:
         """Return the facts of what a path is or is to be; None if that is nothing."""
         wanted = self.wanted.get(key)
-        entry = wanted or self.current.get(key) or self.disk.read_entry(self._locate(key), limit=self.limit)
+        entry = wanted or self.disk.read_entry(self._locate(key), limit=self.limit)
         return entry.version.meta or Meta(mode=0o755) if entry else None
 
     def _find_moves(self) -> dict[str, str]:
         """Return which files can simply be renamed: the old name stays free, and the new one is free already."""
         found: dict[str, str] = {}
         for key, wanted in self.wanted.items():
-            if wanted is None or not wanted.moved_from or self.current.get(key) is not None:
+            if wanted is None or self.current.get(key) is not None:
                 continue
             source = self.current.get(wanted.moved_from)
             free = self.wanted.get(wanted.moved_from) is None
@@ -126,19 +126,14 @@ class EntryPlan:
         return found
 
     def _unlock_directories(self) -> None:
-        """Remember the directories around the changes, whose times come back, and let ourselves into those of ours."""
-        parents = self._parents_of_changes()
-        for key in sorted({*parents, *self._directories_above()}, key=_depth):
+        """Remember the directories above the paths, of which some get their times back, and let ourselves into those of ours."""
+        for key in sorted(self._directories_above(), key=_depth):
             entry = self.current.get(key) or self.disk.read_entry(self._locate(key), limit=self.limit)
-            meta = entry.version.meta if entry and entry.version.kind == "directory" else None
-            if entry is None or meta is None:
-                continue
-            locked = meta.mode & _OWNER_WRITES != _OWNER_WRITES
-            if key not in parents and not locked:
+            if entry is None or entry.version.kind != "directory" or (meta := entry.version.meta) is None:
                 continue
             self.current[key] = entry
             self.wanted.setdefault(key, WantedEntry(version=entry.version, data=b""))
-            if locked:
+            if meta.mode & _OWNER_WRITES != _OWNER_WRITES:
                 self.locked.add(key)
                 opened = replace(meta, mode=meta.mode | 0o700)
                 self.steps.append(SetFacts(target=self._locate(key), kind="directory", before=meta, after=opened))
@@ -154,7 +149,7 @@ class EntryPlan:
 
     def _parents_of_changes(self) -> list[str]:
         changing = {key for key in {*self.current, *self.wanted} if self._differs(key) or self._may_relink(key)}
-        return sorted({_parent(key) for key in changing if key != "."}, key=_depth)
+        return sorted(map(_parent, changing), key=_depth)
 
     def _may_relink(self, key: str) -> bool:
         """Tell whether a file may be put anew to have other names, with the same content."""
@@ -178,18 +173,18 @@ class EntryPlan:
     def _find_partner(self, key: str, put: set[str]) -> Target | None:
         """Return another name that the file is to have, which leads to its bytes already or will by then."""
         wanted = self.wanted[key]
-        for other in wanted.version.links if wanted and wanted.version.kind == "file" else ():
+        assert wanted is not None
+        for other in wanted.version.links if wanted.version.kind == "file" else ():
             if other in put:
                 return self._locate(other)
             if other in self.wanted:
                 target = self.wanted[other]
-                entry = self.current.get(other)
-                stays = target and entry and (self.content_done or entry.version.sha256 == target.version.sha256)
-                if stays and target and wanted and target.version.sha256 == wanted.version.sha256:
+                fits = target is not None and target.version.sha256 == wanted.version.sha256
+                if fits and self.current.get(other) and (self.content_done or not self._differs(other)):
                     return self._locate(other)
                 continue
             entry = self.disk.read_entry(self._locate(other), limit=self.limit)
-            if wanted and entry and (entry.version.kind, entry.version.sha256) == ("file", wanted.version.sha256):
+            if entry and (entry.version.kind, entry.version.sha256) == ("file", wanted.version.sha256):
                 return self._locate(other)
         return None
 
@@ -213,54 +208,51 @@ class EntryPlan:
     def _replace_content(self) -> None:
         """Give paths that stay files (or links) their other content, or their other names."""
         written, put, parted = set[tuple[int, int]](), set[str](), self._find_parted_files()
-        for key in sorted(self.wanted):  # other paths may be names of these
-            current, wanted = self.current.get(key), self.wanted[key]
-            if current and wanted and self._keeps_inode(key) and current.identity not in parted:
+        staying = sorted(self._staying_entries(), key=lambda one: one[0])  # other paths may be names of these
+        for key, current, wanted in staying:
+            if self._keeps_inode(key, current, wanted) and current.identity not in parted:
                 put.add(key)
                 if current.identity not in written:
                     written.add(current.identity)
                     self.steps.append(self._overwrite(key, current, wanted))
-        for key in sorted(self.wanted.keys() - put):
-            current, wanted = self.current.get(key), self.wanted[key]
-            if current is None or wanted is None or self._leaves(key) or current.version.kind == "directory":
+        for key, current, wanted in staying:
+            if key in put or current.version.kind == "directory":
                 continue
             if self._differs(key):
                 self._put(key, self._find_partner(key, put))
-            elif self._must_join(key, current, wanted) and (partner := self._find_partner(key, put)):
+            elif self._must_join(current, wanted) and (partner := self._find_partner(key, put)):
                 self._put(key, partner)
             elif wanted.parts and current.links > 1:
                 self._put(key, None)
             put.add(key)
 
-    def _keeps_inode(self, key: str) -> bool:
+    def _staying_entries(self) -> Iterator[tuple[str, StoredEntry, WantedEntry]]:
+        """Yield the paths where no directory comes or goes, with what they are and are to be."""
+        for key, wanted in self.wanted.items():
+            current = self.current.get(key)
+            if current and wanted and not self._leaves(key):
+                yield key, current, wanted
+
+    def _keeps_inode(self, key: str, current: StoredEntry, wanted: WantedEntry) -> bool:
         """Tell whether a file with several names gets its other content in place, under all of them at once."""
-        current, wanted = self.current.get(key), self.wanted.get(key)
-        if current is None or wanted is None or wanted.refits or not self._differs(key):
+        if wanted.refits or not self._differs(key):
             return False
         is_file = current.version.kind == wanted.version.kind == "file" and _is_writable(current.version)
         return is_file and current.links > 1 and bool(wanted.version.links and current.data)
 
     def _find_parted_files(self) -> set[tuple[int, int]]:
         """Return the files that are not written in place: some of their names become other entries, or stay as they are."""
-        found = {
-            entry.identity
-            for key, entry in self.current.items()
-            if entry and entry.version.kind == "file" and not self._leaves(key) and not self._keeps_inode(key)
+        return {
+            current.identity
+            for key, current, wanted in self._staying_entries()
+            if not self._keeps_inode(key, current, wanted) or any(one not in self.current for one in wanted.names_now)
         }
-        for key, wanted in self.wanted.items():
-            entry = self.current.get(key)
-            if entry and wanted and any(name not in self.current for name in wanted.names_now):
-                found.add(entry.identity)
-        return found
 
-    def _must_join(self, key: str, current: StoredEntry, wanted: WantedEntry) -> bool:
-        """Tell whether a file is to be one with other names, and is not."""
-        if wanted.version.kind != "file" or not wanted.version.links:
-            return False
+    def _must_join(self, current: StoredEntry, wanted: WantedEntry) -> bool:
+        """Tell whether a file that is to have other names is not one with them."""
         others = [
             self.current.get(one) or self.disk.read_entry(self._locate(one), limit=self.limit)
             for one in wanted.version.links
-            if one != key
         ]
         return not any(one and one.identity == current.identity for one in others)
 

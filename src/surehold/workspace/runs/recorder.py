@@ -147,8 +147,7 @@ class RunRecorder:
             return paths
         key_of = key_maker(self._roots)
         keys = {key_of(path): path for path in paths}
-        since, records = normalize_timestamp(self._began), self._store.look([*keys]).records
-        return [path for key, path in keys.items() if (head := records[key].head) and head.timestamp >= since]
+        return [keys[key] for key in _find_changed_since(self._store, [*keys], self._began)]
 
 
 def record_run(
@@ -186,11 +185,10 @@ def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
 
     What the command did to a path before such a change is not known apart from it, and is named.
     """
-    since, result = normalize_timestamp(began), Settlement(not_kept=[*settled.not_kept], renamed=settled.renamed)
+    result = Settlement(not_kept=[*settled.not_kept], renamed=settled.renamed)
     result.unrecorded = settled.unrecorded
     paths = [path for change in settled.changes for path, _, _ in change.transitions()]
-    records = store.look(paths).records
-    between = {path: head.version for path in paths if (head := records[path].head) and head.timestamp >= since}
+    between = _find_changed_since(store, paths, began)
     for change in settled.changes:
         if all(path not in between or _is_same(between[path], before) for path, before, _ in change.transitions()):
             result.changes.append(change)  # all of it came after
@@ -204,6 +202,12 @@ def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
     if not result.has_effects:
         result.changes.clear()
     return result
+
+
+def _find_changed_since(store: Store, keys: Sequence[str], began: str) -> dict[str, Version | None]:
+    """Return those of some paths that the ledger knows to have changed since a moment, with what they became."""
+    since, records = normalize_timestamp(began), store.look(keys).records
+    return {key: head.version for key in keys if (head := records[key].head) and head.timestamp >= since}
 
 
 def _is_same(one: Version | None, other: Version | None) -> bool:

@@ -123,7 +123,7 @@ class Timeline:
         self._runs = set[str]()
         """The changes of commands, or those that brought such entries back."""
         self._switching = switching
-        self._undone = {one.id: one.undoes for one in changes if one.undone_ids and one.undoes and switching}
+        self._undone = {one.id: one.undoes for one in changes} if switching else {}
         for change in changes:
             self._follow_change(change)
         self.active = frozenset(self._on)
@@ -186,7 +186,7 @@ class Timeline:
 
     def has_runs(self, change_ids: Iterable[str]) -> bool:
         """Tell whether entries of some changes may be of any kind: commands made them, or such entries were brought back."""
-        return bool(self._runs) and not self._runs.isdisjoint(change_ids)
+        return not self._runs.isdisjoint(change_ids)
 
     def began(self, change_id: str) -> str:
         """Return when a change was made."""
@@ -231,7 +231,7 @@ class Timeline:
         return switched[::-1]
 
     def _follow_change(self, change: RecordedChange) -> None:
-        switched = self._switched_by(change) if change.undone_ids else None
+        switched = self._switched_by(change)
         if switched is None:
             for entry in change.entries:
                 self._take_steps(entry)
@@ -252,13 +252,13 @@ class Timeline:
             return None
         if several := change.switched_entries:
             return several
-        followed = change.undoes and self._positions.get(change.undoes, len(self.changes)) < self._positions[change.id]
+        followed = self._positions.get(change.undoes, len(self.changes)) < self._positions[change.id]
         return self._entries_switched(change.undoes) if followed else None
 
     def _take_steps(self, entry: Entry) -> None:
         change, outside = entry.change, entry.call.operation == "external"
         to_key = change.to_path or change.path
-        if change.to_path and change.displaced:
+        if change.displaced:
             self._add_step(entry, self._file_at(to_key, change.displaced), "", change.displaced, None)
         if change.before is None:
             file = self._new_file(change.path, outside=outside)
