@@ -127,7 +127,8 @@ WRONG_FRAMES: tuple[Json, ...] = (
     *({"error": {"code": 1, "message": "m"}}, {"extra": {"deep": [1]}}, {"id": ""}, {"id": "7"}),
 )
 _USED_AGAIN = ("", "7")
-"""Ids of several messages. None of them is in a batch: its second answer could be taken for that of a later message."""
+"""Ids of several messages. None of them is in a batch, or in what is no request: an answer that is not waited for could be taken
+for that of a later message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,9 @@ class Traffic:
         message = {**self._message(self._params(self._method())), **self._random.choice(WRONG_FRAMES)}
         if self._random.random() < 0.2:
             del message[self._random.choice(list(message))]
+        is_call = "method" in message and "error" not in message
+        if not is_call and message.get("id") in _USED_AGAIN:
+            message["id"] = f"id {self._last}"
         is_doubled = self._random.random() < 0.1 and message.get("id") not in _USED_AGAIN
         return self._line([message, message] if is_doubled else message)
 
