@@ -36,6 +36,7 @@ DIVERGENCES = {
     "files:apply_patch:exact": "Codex, which reads the same envelope, matches with four levels of fuzz and takes the first: context is exact and unique here.",
     "files:edit_file:exact": "The original documents say exact only, the original code falls back to trimmed and block matching: exact only, and a near miss is explained.",
     "files:edit_file:multiple": "The original documents have `replaceAll`, the original code `expectedOccurrences`: we take both.",
+    "claude:edit:tiers": "Quotes are matched by their other form from 4 characters on: a shorter text says too little of where it is.",
     "claude:edit:no_similarity": "Similarity matching in peers has destroyed code: tiers that normalise and stay unique, and never a guess.",
     "claude:gate:stale": "After its own change a session may edit lines that are provably the same, although a formatter changed others: the result says so.",
     "claude:write:notebook": "NotebookEdit needs a notebook: a new one may be made with Write, if its content is a notebook's JSON.",

@@ -95,6 +95,8 @@ def test_configuration_of_other_programs_is_protected_wherever_it_lies(name: str
         (".envrc", "direnv"),
         (".Rprofile", "R"),
         ("sitecustomize.py", "Python"),
+        ("env/pyvenv.cfg", "Python"),
+        ("init.gradle.kts", "Gradle"),
         ("lib/x.pth", "Python"),
         (".pdbrc", "Python"),
         (".irbrc", "Ruby"),

@@ -181,7 +181,7 @@ _NAMES_BY_PROGRAM = {
         ".config/pypoetry .config/pdm .config/hatch .pixi .condarc condarc .mambarc"
     ),
     "Maven": ".mvn .m2 maven-wrapper.properties .mavenrc",
-    "Gradle": ".gradle gradle-wrapper.properties",
+    "Gradle": ".gradle gradle-wrapper.properties init.gradle init.gradle.kts",
     "other JVM tools": (
         ".sbt .sbtopts .jvmopts .mill-jvm-opts .ivy2 .ammonite .lein .clojure .config/clojure .boot .groovy .antrc "
         ".ant .jbang .jdbrc"
@@ -204,7 +204,7 @@ _NAMES_BY_PROGRAM = {
     "OCaml": ".ocamlinit .opam .config/utop",
     # start-up files of languages, debuggers and databases
     "Python": (
-        "sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup* .ipython .config/ipython "
+        "sitecustomize.py usercustomize.py pyvenv.cfg *.pth .pythonrc .pythonrc.py .pythonstartup* .ipython .config/ipython "
         "ipython_config.py .jupyter jupyter_*_config.* .ptpython .config/ptpython .config/bpython "
         ".local/share/jupyter matplotlibrc .matplotlib .config/matplotlib .pdbrc .pdbrc.py .config/pudb"
     ),
