@@ -2,7 +2,6 @@
 
 import pytest
 
-from spec.marks import requirement
 from surehold.text.anchored.edits import AnchoredEdits
 from surehold.text.anchored.operations import (
     DeleteLine,
@@ -87,18 +86,6 @@ def test_a_file_without_a_final_newline_keeps_it_so() -> None:
     assert file.edit(InsertAfter(hash="EOF", content="four\nfive")) == b"one\ntwo\nthree\nfour\nfive"
     assert file.edit(InsertBefore(hash=file.anchor(3), content="x")) == b"one\ntwo\nx\nthree"
     assert file.edit(ReplaceLine(hash=file.anchor(1), content="1")) == b"1\ntwo\nthree"
-
-
-@requirement("anchored:content:final_terminator")
-def test_a_blank_line_at_the_end_of_a_file_without_a_final_newline_is_there() -> None:
-    file = File(b"one\r\ntwo")
-
-    assert file.edit(ReplaceLine(hash=file.anchor(2), content="")) == b"one\r\n\r\n"
-    assert file.edit(ReplaceLine(hash=file.anchor(2), content="2\n\n")) == b"one\r\n2\r\n\r\n"
-    assert file.edit(InsertAfter(hash=file.anchor(2), content="")) == b"one\r\ntwo\r\n\r\n"
-    assert file.edit(InsertAfter(hash="EOF", content="three\n\n")) == b"one\r\ntwo\r\nthree\r\n\r\n"
-    assert file.edit(DeleteLine(hash=file.anchor(2)), InsertBefore(hash=file.anchor(2), content="")) == b"one\r\n\r\n"
-    assert File(b"only").edit(ReplaceLine(hash=File(b"only").anchor(1), content="")) == b"\n"
 
 
 def test_the_line_before_a_deleted_last_one_keeps_its_own_ending() -> None:

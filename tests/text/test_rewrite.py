@@ -193,7 +193,6 @@ def test_a_declaration_is_not_warned_about_where_something_else_decides() -> Non
         (b"a\r\nb\n", 1, "x\ny", b"a\r\nx\r\ny\r\nb\n"),
         (b"a\nb\n", 2, "end", b"a\nb\nend\n"),
         (b"a\nb", 2, "end\n", b"a\nb\nend"),
-        (b"a\nb", 2, "end\n\n", b"a\nb\nend\n\n"),
         (b"", 0, "first\r\nsecond", b"first\nsecond\n"),
         (b"\xef\xbb\xbfa\n", 0, "\xe4\n", b"\xef\xbb\xbf\xc3\xa4\na\n"),
         ("a\n".encode("utf-16"), 1, "b", "a\nb\n".encode("utf-16")),

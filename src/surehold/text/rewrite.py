@@ -52,7 +52,7 @@ class InsertLines:
     text: str
 
     def plan(self, before: Snapshot) -> EditPlan:
-        """Plan the new lines; a last line without a line break gets one, and the new last line has none, unless it is blank."""
+        """Plan the new lines; a last line without a line break stays the last, or gets one."""
         lines, encoding, after = before.lines, before.encoding, self.after
         if not 0 <= after <= len(lines):
             raise InvalidArgument(
@@ -63,8 +63,7 @@ class InsertLines:
         rows = self.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
         ends, head = lines.inherited_terminators(after, after, len(rows)), b""
         if after == len(lines) > 0 and not lines.final_newline:
-            head = lines.close_last_line(ends[0])
-            ends[-1] = b"" if rows[-1] else ends[-1]  # a blank line is its terminator
+            head, ends[-1] = lines.close_last_line(ends[0]), b""
         new = head + b"".join(encoding.encode(row) + end for row, end in zip(rows, ends, strict=True))
         at = lines.starts[after]
         return _plan_replacement(before, before.data[:at] + new + before.data[at:], encoding)

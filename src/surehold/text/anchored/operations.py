@@ -197,7 +197,7 @@ def _region_span(before: Snapshot, region: Sequence[LineChange]) -> Span | None:
     open_end = end == len(lines) > 0 and not lines.final_newline
     if open_end and start == end:
         return _appended_span(lines, rows)
-    if open_end and rows and rows[-1][0]:  # a blank line is its terminator
+    if open_end and rows:
         rows[-1] = (rows[-1][0], b"")
     new = [content + ending for content, ending in rows]
     old = [before.data[lines.starts[line] : lines.starts[line + 1]] for line in range(start, end)]
@@ -209,13 +209,12 @@ def _region_span(before: Snapshot, region: Sequence[LineChange]) -> Span | None:
 
 
 def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None:
-    """Return rows after a last line that has no terminator: it gets one, and the new last row has none, unless it is blank."""
+    """Return rows after a last line that has no terminator: it gets one, and the new last row has none."""
     if not rows:
         return None
-    at, (last, last_ending) = lines.starts[len(lines)], rows[-1]
+    at = lines.starts[len(lines)]
     endings = [lines.close_last_line(rows[0][1]), *(ending for _, ending in rows[:-1])]
     new = b"".join(ending + content for ending, (content, _) in zip(endings, rows, strict=True))
-    new += b"" if last else last_ending  # a blank line is its terminator
     return Span(start=at, end=at, new=new)
 
 
