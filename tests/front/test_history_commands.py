@@ -89,6 +89,7 @@ def test_the_log_as_json_has_every_fact(shell: Shell) -> None:
             "undone_by",
             "trash_id",
             "approval",
+            "previous_hash",
             "hash",
         ),
     ]
