@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
 
-from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
+from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of, why_unkept
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
@@ -355,7 +355,7 @@ class Supervisor:
             path = self._finder.descriptor_path(notice.pid, notice.signed(0))
             if path is None or not (self._covers(path) or self._reach_outside(path, written=False)):
                 return
-            self.note(path, shape.why)
+            self.note(path, why_unkept(shape, notice.arguments[1]))
             return
         self.note(b"", shape.why)
 
