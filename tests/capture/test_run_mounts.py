@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from capture.desk import RunDesk
 from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
 from surehold import open_workspace
+from surehold.capture.calls import tables_of
 from surehold.capture.filter import can_listen
 from surehold.capture.mounts import OtherPlaces
 
@@ -97,3 +99,40 @@ def test_other_places_are_those_of_the_same_directory(tmp_path: Path) -> None:
         root,
     ]
     assert not OtherPlaces([b"/nowhere"], b"")
+
+
+@requirement("run:report:complete")
+@pytest.mark.parametrize(
+    ("name", "arguments", "path", "why"),
+    [
+        ("open_tree", (-100, b".", 1), "", "it changed what is mounted where"),
+        ("open_tree_attr", (-100, b".", 1, 0, 0), "", "it changed what is mounted where"),
+        ("fsmount", (-1, 0, 0), "", "it changed what is mounted where"),
+        ("acct", (b"missing",), "", "it let the kernel itself write to a file (acct, swapon)"),
+        ("swapon", (b"a.txt", 0), "", "it let the kernel itself write to a file (acct, swapon)"),
+        ("ioctl", (0, 0x5000940F, 0), "sub", "it made, changed or removed a btrfs subvolume"),
+        ("ioctl", (0, 0x40806685, 0), "sub", "it changed the flags of a file (chattr)"),
+    ],
+)
+def test_a_call_that_leads_round_all_paths_is_named(
+    desk: RunDesk, name: str, arguments: tuple[object, ...], path: str, why: str
+) -> None:
+    number = tables_of(os.uname().machine)[0].numbers[name]
+    program = f"import ctypes, os; os.dup2(os.open('sub', 0), 0); ctypes.CDLL(None).syscall({number}, *{arguments!r})"
+    words = [*desk.words(), sys.executable, "-I", "-S", "-c", program]
+
+    assert subprocess.run(words, cwd=desk.root, capture_output=True, check=False).returncode == 0
+
+    report = desk.read_report()
+    assert (report["complete"], report["not_kept"]) == (False, [{"path": path, "why": why}])
+
+
+@requirement("run:report:complete")
+def test_a_tree_that_is_only_opened_by_its_path_is_no_mount(desk: RunDesk) -> None:
+    number = tables_of(os.uname().machine)[0].numbers["open_tree"]
+    program = f'import ctypes; ctypes.CDLL(None).syscall({number}, -100, b".", 0)'
+    words = [*desk.words(), sys.executable, "-I", "-S", "-c", program]
+
+    assert subprocess.run(words, cwd=desk.root, capture_output=True, check=False).returncode == 0
+
+    assert desk.read_report()["complete"] is True

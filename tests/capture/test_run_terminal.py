@@ -4,6 +4,7 @@ import hashlib
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from capture.desk import RunDesk
 from spec.marks import requirement
-from surehold.capture.caller import RunCaller, give_back_signals
+from surehold.capture.caller import RunCaller, give_back_signals, send_message
 from surehold.capture.filter import can_listen
 from surehold.front.shared.stdio_lines import write_all
 
@@ -71,6 +72,56 @@ def test_a_signal_that_comes_before_the_command_has_begun_reaches_it() -> None:
         command = subprocess.Popen(["sleep", "600"])
         caller.set_command(command.pid)
         assert command.wait() == -signal.SIGUSR1
+    finally:
+        give_back_signals(before)
+
+
+def hear(caller: RunCaller, *messages: dict[str, object]) -> None:
+    """Let a caller hear what its supervisor says, until the end."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for message in (*messages, {"refused": "the end"}):
+            send_message(theirs, message)
+        caller.wait_for_ending(ours, 0)
+
+
+@requirement("run:streams:unchanged")
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "continued"])
+def test_a_run_stops_with_its_command_but_not_after_both_were_continued(
+    monkeypatch: pytest.MonkeyPatch, is_stopped: bool
+) -> None:
+    command = subprocess.Popen(["sleep", "600"])
+    if is_stopped:
+        command.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, command.pid, os.WSTOPPED | os.WNOWAIT)
+    sent: list[tuple[int, int]] = []
+
+    def send(pid: int, number: int) -> None:
+        sent.append((pid, number))
+
+    monkeypatch.setattr(os, "kill", send)
+
+    hear(RunCaller(lambda _: {}), {"pid": command.pid}, {"stopped": signal.SIGTTIN})
+
+    monkeypatch.undo()
+    command.kill()
+    command.wait()
+    assert sent == ([(os.getpid(), signal.SIGSTOP)] if is_stopped else [])
+
+
+@requirement("run:guard:refuses")
+def test_a_question_at_the_terminal_can_be_stopped_as_any_program() -> None:
+    found: list[object] = []
+
+    def answer(_: dict[str, object]) -> dict[str, object]:
+        found.append(signal.getsignal(signal.SIGTSTP))
+        return {"answer": False}
+
+    caller = RunCaller(answer)
+    before = caller.take_signals()
+    try:
+        hear(caller, {"ask": {}})
+        assert (found, signal.getsignal(signal.SIGTSTP)) == ([signal.SIG_DFL], signal.SIG_IGN)
     finally:
         give_back_signals(before)
 

@@ -110,6 +110,7 @@ class RunCaller:
     def _ask_person(self, question: Message) -> Message:
         """Ask; to interrupt the question is to say no."""
         before = {number: signal.signal(number, _interrupt_question) for number in _ENDING}
+        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)  # the command waits, and cannot stop now
         try:
             return self._answer(question)
         except _QuestionInterrupted as interrupted:
@@ -124,7 +125,8 @@ class RunCaller:
         elif "ended" in message:
             self._has_ended = True
         elif "stopped" in message:
-            os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
+            if _is_stopped(self._command):  # not so when the signal had stopped us too, and we were continued together
+                os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
         elif "refused" in message:
             ending.refused = str(message["refused"])
             return True
@@ -164,6 +166,14 @@ def occupy_closed_streams() -> None:
 def give_back_signals(before: Mapping[signal.Signals, Any]) -> None:
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as facts:
+            return facts.read().rpartition(b")")[2].split()[0] == b"T"
+    except (OSError, IndexError):
+        return False
 
 
 def _is_in_foreground() -> bool:

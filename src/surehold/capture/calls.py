@@ -20,7 +20,23 @@ WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CLONE_NEWNS = 0x00020000
 _NO_FOLLOW = 0x100
 _REMOVE_DIRECTORY = 0x200
-_FS_IOC_SETFLAGS, _FS_IOC32_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x40046602, 0x401C5820
+_FILE_FLAG_REQUESTS = (
+    0x40086602,  # FS_IOC_SETFLAGS
+    0x40046602,  # the same of 32 bits
+    0x401C5820,  # FS_IOC_FSSETXATTR
+    0x40806685,  # FS_IOC_ENABLE_VERITY
+    0x40047211,  # FAT_IOCTL_SET_ATTRIBUTES
+)
+_SUBVOLUME_REQUESTS = (
+    0x50009401,  # BTRFS_IOC_SNAP_CREATE
+    0x5000940E,  # BTRFS_IOC_SUBVOL_CREATE
+    0x5000940F,  # BTRFS_IOC_SNAP_DESTROY
+    0x50009417,  # BTRFS_IOC_SNAP_CREATE_V2
+    0x50009418,  # BTRFS_IOC_SUBVOL_CREATE_V2
+    0x4008941A,  # BTRFS_IOC_SUBVOL_SETFLAGS
+    0x5000943F,  # BTRFS_IOC_SNAP_DESTROY_V2
+)
+_OPEN_TREE_CLONE = 1
 _SYS_BIND_OF_SOCKETCALL = 2
 _RLIMIT_CORE = 4
 
@@ -55,6 +71,8 @@ class CallShape:
 _O_CREAT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MOUNTS = "it changed what is mounted where"
 _FILE_FLAGS = "it changed the flags of a file (chattr)"
+_SUBVOLUMES = "it made, changed or removed a btrfs subvolume"
+_KERNEL_FILE = "it let the kernel itself write to a file (acct, swapon)"
 
 CALLS: dict[str, CallShape] = {
     "open": CallShape(action="open", flags=1, any_of=WRITE_FLAGS),
@@ -111,13 +129,16 @@ CALLS: dict[str, CallShape] = {
     "mount": CallShape(action="leave", why=_MOUNTS),
     "umount2": CallShape(action="leave", why=_MOUNTS),
     "move_mount": CallShape(action="leave", why=_MOUNTS),
+    "open_tree": CallShape(action="leave", flags=2, any_of=_OPEN_TREE_CLONE, why=_MOUNTS),
+    "open_tree_attr": CallShape(action="leave", flags=2, any_of=_OPEN_TREE_CLONE, why=_MOUNTS),
+    "fsmount": CallShape(action="leave", why=_MOUNTS),
     "setrlimit": CallShape(action="limit", only=(_RLIMIT_CORE,), how=1),
     "prlimit64": CallShape(action="limit", path=1, only=(_RLIMIT_CORE,), how=2),
     "open_by_handle_at": CallShape(action="unkept", why="it opened a file by its handle"),
     "file_setattr": CallShape(action="unkept", why=_FILE_FLAGS),
-    "ioctl": CallShape(
-        action="unkept", path=1, only=(_FS_IOC_SETFLAGS, _FS_IOC32_SETFLAGS, _FS_IOC_FSSETXATTR), why=_FILE_FLAGS
-    ),
+    "acct": CallShape(action="unkept", why=_KERNEL_FILE),
+    "swapon": CallShape(action="unkept", why=_KERNEL_FILE),
+    "ioctl": CallShape(action="unkept", path=1, only=(*_FILE_FLAG_REQUESTS, *_SUBVOLUME_REQUESTS), why=_FILE_FLAGS),
     "socketcall": CallShape(action="unkept", only=(_SYS_BIND_OF_SOCKETCALL,), why="it made a socket"),
 }
 
@@ -126,6 +147,9 @@ NO_FOLLOW, REMOVE_DIRECTORY = _NO_FOLLOW, _REMOVE_DIRECTORY
 _SHARED_NUMBERS = {
     "openat2": 437,
     "move_mount": 429,
+    "open_tree": 428,
+    "open_tree_attr": 467,
+    "fsmount": 432,
     "fchmodat2": 452,
     "setxattrat": 463,
     "removexattrat": 466,
@@ -141,7 +165,7 @@ _X86_64 = _SHARED_NUMBERS | {
     "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "utimes": 235,
     "openat": 257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261, "unlinkat": 263, "renameat": 264,
     "linkat": 265, "symlinkat": 266, "fchmodat": 268, "unshare": 272, "utimensat": 280, "open_by_handle_at": 304,
-    "setns": 308, "renameat2": 316, "execveat": 322, "setrlimit": 160, "prlimit64": 302,
+    "setns": 308, "renameat2": 316, "execveat": 322, "setrlimit": 160, "prlimit64": 302, "acct": 163, "swapon": 167,
 }  # fmt: skip
 _I386 = _SHARED_NUMBERS | {
     "open": 5, "creat": 8, "link": 9, "unlink": 10, "execve": 11, "mknod": 14, "chmod": 15, "lchown": 16, "mount": 21,
@@ -151,14 +175,14 @@ _I386 = _SHARED_NUMBERS | {
     "removexattr": 235, "lremovexattr": 236, "fremovexattr": 237, "utimes": 271, "openat": 295, "mkdirat": 296,
     "mknodat": 297, "fchownat": 298, "futimesat": 299, "unlinkat": 301, "renameat": 302, "linkat": 303, "symlinkat": 304,
     "fchmodat": 306, "unshare": 310, "utimensat": 320, "open_by_handle_at": 342, "setns": 346, "renameat2": 353,
-    "execveat": 358, "bind": 361, "utimensat_time64": 412, "setrlimit": 75, "prlimit64": 340,
+    "execveat": 358, "bind": 361, "utimensat_time64": 412, "setrlimit": 75, "prlimit64": 340, "acct": 51, "swapon": 87,
 }  # fmt: skip
 _ARM64 = _SHARED_NUMBERS | {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "ioctl": 29,
     "mknodat": 33, "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "umount2": 39,
     "mount": 40, "pivot_root": 41, "truncate": 45, "chroot": 51, "fchmod": 52, "fchmodat": 53, "fchownat": 54,
     "fchown": 55, "openat": 56, "utimensat": 88, "unshare": 97, "bind": 200, "execve": 221, "open_by_handle_at": 265,
-    "setns": 268, "renameat2": 276, "execveat": 281, "setrlimit": 164, "prlimit64": 261,
+    "setns": 268, "renameat2": 276, "execveat": 281, "setrlimit": 164, "prlimit64": 261, "acct": 89, "swapon": 224,
 }  # fmt: skip
 
 
@@ -190,6 +214,11 @@ _TABLES = {
 def tables_of(machine: str) -> tuple[CallTable, ...]:
     """Return the tables of a machine, its own first; none for one that is not known."""
     return _TABLES.get(machine, ())
+
+
+def why_unkept(shape: CallShape, request: int) -> str:
+    """Return what a call that asks a file system for something makes the run incomplete for."""
+    return _SUBVOLUMES if request & 0xFFFFFFFF in _SUBVOLUME_REQUESTS else shape.why
 
 
 def seccomp_number(machine: str) -> int:

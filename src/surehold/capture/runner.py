@@ -39,6 +39,7 @@ from surehold.capture.kept.keeper import Keeper
 from surehold.capture.landlock import confine_writes
 from surehold.capture.mounts import find_other_places
 from surehold.capture.notices import Listener
+from surehold.capture.own_history import OwnHistory
 from surehold.capture.places import PathFinder
 from surehold.capture.supervisor import DeletionGuard, Supervisor
 
@@ -56,6 +57,11 @@ _KILLED_SECONDS = 10.0
 
 class RunBook(Protocol):
     """What the supervisor asks of those who keep and record; used in the supervisor's process alone."""
+
+    @property
+    def history_directory(self) -> str:
+        """Where the history is kept."""
+        ...
 
     def covers(self, path: bytes) -> bool:
         """Tell whether a path is to be kept."""
@@ -145,6 +151,7 @@ class _RunSupervisor:
         guard = book.make_guard(self._ask)
         finder = PathFinder(find_other_places([os.fsencode(self._line.root)]))
         supervisor = Supervisor(Listener(listener), book.covers, book.open_keeper, guard, finder)
+        supervisor.history = OwnHistory(os.fsencode(book.history_directory))
         self._tell({"pid": self._pid})
         try:
             self._keep_inherited(supervisor)

@@ -12,13 +12,16 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
+from surehold.capture.calls import CALLS, NO_FOLLOW, CallShape, tables_of, why_unkept
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
-from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights
+from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights, goes_away, is_same_entry
+
+if TYPE_CHECKING:
+    from surehold.capture.own_history import OwnHistory
 
 _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
@@ -60,6 +63,7 @@ class Supervisor:
         self._finder = finder or PathFinder()
         self._keeper: Keeper | None = None
         self._notes: list[tuple[bytes, str]] = []
+        self.history: OwnHistory | None = None
         self.dumps = DumpWatch(lambda: self.keeper)
         self._seen_processes = set[int]()
         self._mounts = _read_link(b"/proc/self/ns/mnt")
@@ -94,6 +98,8 @@ class Supervisor:
         """The keeper; it is made when it is first needed."""
         if self._keeper is None:
             self._keeper = self._open_keeper()
+            if self.history:
+                self.history.add_stash(os.fsencode(self._keeper.stash.files))
             for path, why in self._notes:
                 self._keeper.add_note(path, why)
         return self._keeper
@@ -169,7 +175,7 @@ class Supervisor:
         at: int,
         *,
         follow: bool,
-        effect: Literal["", "facts", "content"] = "",
+        effect: Literal["", "facts", "content", "emptied", "removed", "moved"] = "",
         below: bool = False,
     ) -> Place | None:
         """Return the place that an argument names, if it is below a root; `effect` is what becomes of the file there."""
@@ -179,11 +185,18 @@ class Supervisor:
         place = find(notice.pid, where, raw, follow=follow)
         if not self._listener.still_waits(notice):
             raise Unreadable
+        if place is not None and effect in {"emptied", "removed", "moved"}:
+            self._check_history(notice.pid, place.path, moves=effect == "moved")
         if place is None or self._covers(place.path):
             return place
-        if effect:
-            self._reach_outside(place.path, written=effect == "content")
+        if effect in {"facts", "content", "emptied"}:
+            self._reach_outside(place.path, written=effect != "facts")
         return None
+
+    def _check_history(self, pid: int, path: bytes, *, moves: bool) -> None:
+        code = self.history.refusal_for(pid, path, moves=moves) if self.history else 0
+        if code:
+            raise CallRefused(code)
 
     def _reach_outside(self, path: bytes, *, written: bool) -> bool:
         """Keep a file of the tree that a name outside of it leads to, or a link of /proc; tell whether it is one."""
@@ -214,6 +227,7 @@ class Supervisor:
             return  # it has no name yet
         follow = not flags & os.O_NOFOLLOW and flags & (os.O_CREAT | os.O_EXCL) != os.O_CREAT | os.O_EXCL
         effect, below = "content" if writes else "", bool(flags & BEGINS_BELOW)
+        effect = "emptied" if flags & os.O_TRUNC else effect
         place = self._find_place(notice, shape.path, shape.at, follow=follow, effect=effect, below=below)
         if place is None:
             return
@@ -235,22 +249,22 @@ class Supervisor:
         self.keeper.keep_written(path)
 
     def _on_truncate(self, notice: CallNotice, shape: CallShape) -> None:
-        if place := self._find_place(notice, shape.path, shape.at, follow=True, effect="content"):
+        if place := self._find_place(notice, shape.path, shape.at, follow=True, effect="emptied"):
             self._check_change(place.path)
             self.keeper.keep_written(place.path)
 
     def _on_remove(self, notice: CallNotice, shape: CallShape) -> None:
-        if (place := self._find_place(notice, shape.path, shape.at, follow=False)) is None:
+        if (place := self._find_place(notice, shape.path, shape.at, follow=False, effect="removed")) is None:
             return
         path, keeper = place.path, self.keeper
-        if self._guard is not None and _goes_away(path, self._flags_of(notice, shape)):
+        if self._guard is not None and goes_away(path, self._flags_of(notice, shape)):
             self._check_removal(path)
         keeper.touch_directory(place.directory)
         keeper.keep_removed(path)
 
     def _on_rename(self, notice: CallNotice, shape: CallShape) -> None:
-        source = self._find_place(notice, shape.path, shape.at, follow=False)
-        to = self._find_place(notice, shape.to_path, shape.to_at, follow=False)
+        source = self._find_place(notice, shape.path, shape.at, follow=False, effect="moved")
+        to = self._find_place(notice, shape.to_path, shape.to_at, follow=False, effect="moved")
         for place in (source, to):
             if place is not None:
                 self._check_change(place.path)
@@ -265,7 +279,7 @@ class Supervisor:
             self.keeper.keep_renamed(to.path, leaves=source is None)
         elif to is not None:
             self.keeper.touch_directory(to.directory)
-            if source is None or not _is_same_entry(source.path, to.path):
+            if source is None or not is_same_entry(source.path, to.path):
                 if self._guard is not None and os.path.lexists(to.path):
                     self._check_removal(to.path)
                 self.keeper.keep_removed(to.path, for_path=source.path if source else b"")
@@ -355,7 +369,7 @@ class Supervisor:
             path = self._finder.descriptor_path(notice.pid, notice.signed(0))
             if path is None or not (self._covers(path) or self._reach_outside(path, written=False)):
                 return
-            self.note(path, shape.why)
+            self.note(path, why_unkept(shape, notice.arguments[1]))
             return
         self.note(b"", shape.why)
 
@@ -373,28 +387,3 @@ def _read_link(path: bytes) -> bytes:
         return os.readlink(path)
     except OSError:
         return b""
-
-
-def _goes_away(path: bytes, flags: int) -> bool:
-    """Tell whether a call that removes a name can succeed."""
-    try:
-        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
-    return is_directory == bool(flags & REMOVE_DIRECTORY) and not (is_directory and _has_entries(path))
-
-
-def _has_entries(path: bytes) -> bool:
-    try:
-        with os.scandir(path) as entries:
-            return next(iter(entries), None) is not None
-    except OSError:
-        return False
-
-
-def _is_same_entry(one: bytes, other: bytes) -> bool:
-    """Tell whether two names are one file: renaming one to the other then does nothing."""
-    try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
-    except OSError:
-        return False

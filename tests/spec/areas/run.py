@@ -14,6 +14,7 @@ RUN = (
             "run:streams:unchanged": "Standard input, output, error and the exit code of `surehold run` are those of the command.",
             "run:exit:codes": "A command that a signal ends gives 128 + n, one that is not found 127, one that cannot be executed 126.",
             "run:nothing:no_entry": "A command that changes nothing leaves no entry, and its report has no change id.",
+            "run:history:kept": "A command cannot remove, empty or move the history of its workspace, nor what is kept while it runs; everything else that it removes can be undone, also where the history is below the workspace.",
             "run:nested:joins": "A run inside of a run joins the change of the outer one.",
             "run:background:recorded": "What a command leaves running is named, and recorded into the same change when it ends.",
             "run:guard:refuses": "Before the Nth deletion the process tree waits for a person; without an allowing answer the call fails with EPERM.",

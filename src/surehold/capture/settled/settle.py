@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 from surehold.capture.kept.keeper import Keeper
 from surehold.capture.kept.occupants import FileBytes, Occupant
@@ -37,14 +38,18 @@ from surehold.text.snapshot import Version
 
 _GIT_OBJECT = re.compile(rb"(.*/\.git(?:/modules/.+?)?/objects)/(?:[0-9a-f]{2}|pack|info)(?:/|$)", re.DOTALL)
 _HASH_BYTES = 1 << 20
+_TIME_STEP_SECONDS = 3.0
+"""More than the steps in which the clock of any file system goes (FAT: two seconds)."""
 
 
 def settle_run(
-    keeper: Keeper, *, key_of: Callable[[bytes], str], keep_blob: Callable[[Blob], None], limit: int
+    keeper: Keeper, *, began: datetime, key_of: Callable[[bytes], str], keep_blob: Callable[[Blob], None], limit: int
 ) -> Settlement:
     """Work out what changed below the roots since the keeper began; earlier bytes go to `keep_blob`."""
     with DirectoryWalk() as walk:
-        return _Settler(keeper, key_of, keep_blob, limit, look_again(keeper, walk)).settle()
+        settler = _Settler(keeper, key_of, keep_blob, limit, look_again(keeper, walk))
+        settler.sure_before_ns = int((began.timestamp() - _TIME_STEP_SECONDS) * 1e9)
+        return settler.settle()
 
 
 class _Settler:
@@ -65,6 +70,8 @@ class _Settler:
         self._differing_bytes = 0
         self._diffs = DiffBudget()
         self._large = LargeFiles(keeper, limit)
+        self.sure_before_ns = 0
+        """A file that had changed last before this moment has another `ctime` when it changes again."""
 
     def settle(self) -> Settlement:
         self._names.find_all()
@@ -202,7 +209,16 @@ class _Settler:
 
     def _is_untouched(self, occupant: Occupant, entry: PresentEntry) -> bool:
         """Tell by the facts alone that nothing happened: the kernel sets `ctime`, no program can."""
-        return occupant.facts.ctime_ns == entry.facts.ctime_ns and occupant.facts.identity == entry.facts.identity
+        before, now = occupant.facts, entry.facts
+        if before.ctime_ns != now.ctime_ns or before.identity != now.identity:
+            return False
+        if before.ctime_ns < self.sure_before_ns:
+            return True
+        # The clocks of file systems go in steps: it may have changed within the one in which it had changed before.
+        if (before, occupant.attributes, occupant.target) != (now, entry.attributes, entry.target):
+            return False
+        file = occupant.bytes_kept
+        return file is None or file.content is None or self._large.has(occupant, entry)
 
     def _is_new_object(self, path: bytes) -> bool:
         found = _GIT_OBJECT.match(path)

@@ -226,12 +226,15 @@ class _CommandBook:
             writable=(self.root, *_WRITABLE, temporary) if self.args.confine else None,
         )
 
+    @property
+    def history_directory(self) -> str:
+        return os.path.realpath(self.context.state_directory)
+
     def covers(self, path: bytes) -> bool:
         if self._covers is None:
             from surehold.capture.kept.covered import CoveredPaths
 
-            state = os.path.realpath(self.context.state_directory)
-            self._covers = CoveredPaths([os.fsencode(self.root)], [os.fsencode(state)]).covers
+            self._covers = CoveredPaths([os.fsencode(self.root)], [os.fsencode(self.history_directory)]).covers
         return self._covers(path)
 
     def open_keeper(self) -> "Keeper":

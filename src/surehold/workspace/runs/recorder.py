@@ -118,7 +118,7 @@ class RunRecorder:
         """Say what changed so far; nothing is recorded."""
         if self._keeper is None:
             return Settlement()
-        settled = settle_run(self._keeper, key_of=key_maker(self._roots), keep_blob=lambda _: None, limit=self._limit)
+        settled = _settle(self._keeper, self._began, self._roots, lambda _: None, self._limit)
         return _follow_ledger(self._store, settled, self._began)
 
     def finish(self, exit_code: int, approval: ApprovalRecord | None = None) -> Settlement:
@@ -155,7 +155,7 @@ def record_run(
 ) -> "tuple[Settlement, tuple[Entry, ...]]":
     """Turn the intent of a run into one change, and drop what was kept for it."""
     batch = _BlobBatch(store)
-    settled = settle_run(keeper, key_of=key_maker(roots), keep_blob=batch.add, limit=limit)
+    settled = _settle(keeper, began, roots, batch.add, limit)
     batch.flush()
     settled = _follow_ledger(store, settled, began)
     settled.not_kept += _find_shared(Path(keeper.stash.folder), settled, key_maker(roots))
@@ -166,6 +166,13 @@ def record_run(
         entries = ()
     keeper.stash.remove()
     return settled, entries
+
+
+def _settle(
+    keeper: Keeper, began: str, roots: Sequence[str], keep_blob: Callable[[Blob], None], limit: int
+) -> Settlement:
+    when = datetime.fromisoformat(began)
+    return settle_run(keeper, began=when, key_of=key_maker(roots), keep_blob=keep_blob, limit=limit)
 
 
 def _find_shared(own: Path, settled: Settlement, key_of: Callable[[bytes], str]) -> list[UnkeptPath]:
