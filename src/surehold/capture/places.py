@@ -13,6 +13,7 @@ import os
 import stat
 from typing import NamedTuple
 
+from surehold.capture.calls import REMOVE_DIRECTORY
 from surehold.capture.mounts import OtherPlaces
 from surehold.capture.notices import OPEN_HOW, RESOLVE_IN_ROOT, Unreadable
 
@@ -286,3 +287,28 @@ class _DirectoryWalker:
     def _open(self, name: bytes, directory: int | None = None, flags: int = _DIRECTORY) -> int:
         self._opened.append(os.open(name, flags, dir_fd=directory))
         return self._opened[-1]
+
+
+def goes_away(path: bytes, flags: int) -> bool:
+    """Tell whether a call that removes a name can succeed."""
+    try:
+        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+    return is_directory == bool(flags & REMOVE_DIRECTORY) and not (is_directory and _has_entries(path))
+
+
+def _has_entries(path: bytes) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return next(iter(entries), None) is not None
+    except OSError:
+        return False
+
+
+def is_same_entry(one: bytes, other: bytes) -> bool:
+    """Tell whether two names are one file: renaming one to the other then does nothing."""
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except OSError:
+        return False

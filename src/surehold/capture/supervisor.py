@@ -1,7 +1,8 @@
 """Hears of the calls of a process tree, has the earlier state kept, and lets each call go on.
 
 Rules:
-1. A call goes on only after what it changes was kept, or after it was named as not kept.
+1. A call goes on only after what it changes was kept, or after it was named as not kept. Where other commands run, it has
+   the turn of its paths from before that until it has happened.
 2. A call outside of the roots goes on at once, unless the file there has other names, which may be in the tree.
    Nothing is prepared before the first call inside of them.
 3. A full disk is told to the command as such: its call fails, and nothing is lost.
@@ -14,11 +15,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
 
-from surehold.capture.calls import CALLS, NO_FOLLOW, REMOVE_DIRECTORY, CallShape, tables_of
+from surehold.capture.calls import CALLS, NO_FOLLOW, CallShape, tables_of
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
-from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights
+from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights, goes_away, is_same_entry
+from surehold.capture.turns import UNTOLD, CallWatch
 
 _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
@@ -107,6 +109,24 @@ class Supervisor:
         notice = self._listener.receive()
         if notice is None:
             return
+        if code := self._keep_for(notice):
+            self._listener.refuse(notice, code)
+            self.end_turns()
+            return
+        turns = self._keeper.turns if self._keeper is not None else None
+        watch = turns.watch(notice) if turns is not None and turns.has_any else None
+        self._listener.let_pass(notice)
+        if turns is not None and turns.has_any:
+            self.end_turns(watch)
+
+    def end_turns(self, watch: CallWatch | None = None) -> None:
+        """Let other commands change the paths that are held, once the call has happened."""
+        if self._keeper is not None and self._keeper.turns is not None:
+            for path in self._keeper.turns.release(watch):
+                self._keeper.add_note(path, UNTOLD)
+
+    def _keep_for(self, notice: CallNotice) -> int:
+        """Keep what a call changes; return the error that it is to fail with, or 0."""
         try:
             if notice.pid not in self._seen_processes:
                 self._look_at_process(notice.pid)
@@ -120,17 +140,14 @@ class Supervisor:
             if self._listener.still_waits(notice):
                 self.note(b"", _UNREADABLE)
         except CallRefused as refused:
-            self._listener.refuse(notice, refused.code)
-            return
+            return refused.code
         except StashFull:
-            self._listener.refuse(notice, errno.ENOSPC)
-            return
+            return errno.ENOSPC
         except OSError as error:
             if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-                self._listener.refuse(notice, error.errno)
-                return
+                return error.errno or 0
             self.note(b"", f"a call could not be followed ({error.strerror})")
-        self._listener.let_pass(notice)
+        return 0
 
     def note(self, path: bytes, why: str) -> None:
         """Remember that the run is incomplete."""
@@ -224,7 +241,7 @@ class Supervisor:
             if flags & os.O_CREAT:
                 self._check_change(path)
                 self.keeper.touch_directory(place.directory)
-                self.keeper.touch(path)
+                self.keeper.keep_written(path)
             return
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISFIFO(status.st_mode):
             return
@@ -243,7 +260,7 @@ class Supervisor:
         if (place := self._find_place(notice, shape.path, shape.at, follow=False)) is None:
             return
         path, keeper = place.path, self.keeper
-        if self._guard is not None and _goes_away(path, self._flags_of(notice, shape)):
+        if self._guard is not None and goes_away(path, self._flags_of(notice, shape)):
             self._check_removal(path)
         keeper.touch_directory(place.directory)
         keeper.keep_removed(path)
@@ -265,7 +282,7 @@ class Supervisor:
             self.keeper.keep_renamed(to.path, leaves=source is None)
         elif to is not None:
             self.keeper.touch_directory(to.directory)
-            if source is None or not _is_same_entry(source.path, to.path):
+            if source is None or not is_same_entry(source.path, to.path):
                 if self._guard is not None and os.path.lexists(to.path):
                     self._check_removal(to.path)
                 self.keeper.keep_removed(to.path, for_path=source.path if source else b"")
@@ -373,28 +390,3 @@ def _read_link(path: bytes) -> bytes:
         return os.readlink(path)
     except OSError:
         return b""
-
-
-def _goes_away(path: bytes, flags: int) -> bool:
-    """Tell whether a call that removes a name can succeed."""
-    try:
-        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
-    return is_directory == bool(flags & REMOVE_DIRECTORY) and not (is_directory and _has_entries(path))
-
-
-def _has_entries(path: bytes) -> bool:
-    try:
-        with os.scandir(path) as entries:
-            return next(iter(entries), None) is not None
-    except OSError:
-        return False
-
-
-def _is_same_entry(one: bytes, other: bytes) -> bool:
-    """Tell whether two names are one file: renaming one to the other then does nothing."""
-    try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
-    except OSError:
-        return False
