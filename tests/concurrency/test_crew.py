@@ -24,7 +24,9 @@ from surehold.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 SOAK = bool(os.environ.get("SUREHOLD_SOAK"))
-ROUNDS, SECONDS = (0, 600) if SOAK else (3, 0)
+SECONDS = float(os.environ.get("SUREHOLD_CREW_SECONDS", "600" if SOAK else "0"))
+"""How long the agents work; 3 rounds if that is 0."""
+ROUNDS = 0 if SECONDS else 3
 Tree = dict[str, bytes]
 
 

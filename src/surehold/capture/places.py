@@ -210,6 +210,14 @@ def _place_of(path: bytes) -> Place:
     return Place(directory or b"/", name)
 
 
+def read_link(path: bytes) -> bytes:
+    """Return where a link leads to; nothing if it cannot be read."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return b""
+
+
 def goes_away(path: bytes, flags: int) -> bool:
     """Tell whether a call that removes a name can succeed."""
     try:

@@ -157,6 +157,7 @@ class _RunSupervisor:
             self._keep_inherited(supervisor)
             if resource.getrlimit(resource.RLIMIT_CORE)[0]:
                 supervisor.dumps.begin()
+            supervisor.end_turns()
             with suppress(ConnectionError):  # a signal ended it already
                 ours.sendall(b"g")
             self._serve(supervisor, listener, ours, book)

@@ -1,7 +1,8 @@
 """Hears of the calls of a process tree, has the earlier state kept, and lets each call go on.
 
 Rules:
-1. A call goes on only after what it changes was kept, or after it was named as not kept.
+1. A call goes on only after what it changes was kept, or after it was named as not kept. Where other commands run, it has
+   the turn of its paths from before that until it has happened.
 2. A call outside of the roots goes on at once, unless the file there has other names, which may be in the tree.
    Nothing is prepared before the first call inside of them.
 3. A full disk is told to the command as such: its call fails, and nothing is lost.
@@ -18,7 +19,8 @@ from surehold.capture.calls import CALLS, NO_FOLLOW, CallShape, tables_of, why_u
 from surehold.capture.dumps import DumpWatch
 from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
-from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights, goes_away, is_same_entry
+from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights, goes_away, is_same_entry, read_link
+from surehold.capture.turns import UNTOLD, CallWatch
 
 if TYPE_CHECKING:
     from surehold.capture.own_history import OwnHistory
@@ -66,7 +68,7 @@ class Supervisor:
         self.history: OwnHistory | None = None
         self.dumps = DumpWatch(lambda: self.keeper)
         self._seen_processes = set[int]()
-        self._mounts = _read_link(b"/proc/self/ns/mnt")
+        self._mounts = read_link(b"/proc/self/ns/mnt")
         actions: dict[str, Callable[[CallNotice, CallShape], None]] = {
             "open": self._on_open,
             "truncate": self._on_truncate,
@@ -113,6 +115,24 @@ class Supervisor:
         notice = self._listener.receive()
         if notice is None:
             return
+        if code := self._keep_for(notice):
+            self._listener.refuse(notice, code)
+            self.end_turns()
+            return
+        turns = self._keeper.turns if self._keeper is not None else None
+        watch = turns.watch(notice) if turns is not None and turns.has_any else None
+        self._listener.let_pass(notice)
+        if turns is not None and turns.has_any:
+            self.end_turns(watch)
+
+    def end_turns(self, watch: CallWatch | None = None) -> None:
+        """Let other commands change the paths that are held, once the call has happened."""
+        if self._keeper is not None and self._keeper.turns is not None:
+            for path in self._keeper.turns.release(watch):
+                self._keeper.add_note(path, UNTOLD)
+
+    def _keep_for(self, notice: CallNotice) -> int:
+        """Keep what a call changes; return the error that it is to fail with, or 0."""
         try:
             if notice.pid not in self._seen_processes:
                 self._look_at_process(notice.pid)
@@ -126,17 +146,14 @@ class Supervisor:
             if self._listener.still_waits(notice):
                 self.note(b"", _UNREADABLE)
         except CallRefused as refused:
-            self._listener.refuse(notice, refused.code)
-            return
+            return refused.code
         except StashFull:
-            self._listener.refuse(notice, errno.ENOSPC)
-            return
+            return errno.ENOSPC
         except OSError as error:
             if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-                self._listener.refuse(notice, error.errno)
-                return
+                return error.errno or 0
             self.note(b"", f"a call could not be followed ({error.strerror})")
-        self._listener.let_pass(notice)
+        return 0
 
     def note(self, path: bytes, why: str) -> None:
         """Remember that the run is incomplete."""
@@ -161,9 +178,9 @@ class Supervisor:
     def _look_at_process(self, pid: int) -> None:
         """Notice, at the first call of a process, whether it sees other names than we do."""
         self._seen_processes.add(pid)
-        if not self._finder.sees_other_names and _read_link(b"/proc/%d/root" % pid) not in {b"/", b""}:
+        if not self._finder.sees_other_names and read_link(b"/proc/%d/root" % pid) not in {b"/", b""}:
             self._finder.sees_other_names = True
-        mounts = _read_link(b"/proc/%d/ns/mnt" % pid)
+        mounts = read_link(b"/proc/%d/ns/mnt" % pid)
         if mounts and mounts != self._mounts:
             self._finder.sees_other_names = True
             self.note(b"", "a process had mounts of its own")
@@ -238,7 +255,7 @@ class Supervisor:
             if flags & os.O_CREAT:
                 self._check_change(path)
                 self.keeper.touch_directory(place.directory)
-                self.keeper.touch(path)
+                self.keeper.keep_written(path)
             return
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISFIFO(status.st_mode):
             return
@@ -380,10 +397,3 @@ class Supervisor:
     def _check_removal(self, path: bytes) -> None:
         if self._guard is not None and not self._guard.allows_removal(path, self.keeper):
             raise CallRefused(errno.EPERM)
-
-
-def _read_link(path: bytes) -> bytes:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return b""

@@ -42,6 +42,7 @@ RUN = (
             "run:library:awaitable": "`surehold.aio` has the same `run`, `changes`, `undo` and `redo`, awaitable; to cancel a command ends it, and what it did is recorded.",
             "run:large:named": "A file that is larger than what the history takes is named, what it was before is set aside, and the rest of the change can be undone.",
             "run:together:nothing_lost": "Agents that edit through the tools and agents that run commands work in one checkout at once: what each of them wrote is in the file or in the history.",
+            "run:together:in_turns": "Two commands change a path one after the other: from before the look at what is there until its call has happened, a command has the path for itself; where that takes too long it goes on, and both reports name the path.",
             "run:together:attributed": "What a running command made of a file is recorded as its own before an edit or another command changes that file; where that is not told apart, the report names the path.",
             "run:together:undone_alone": "What each of several agents did is undone alone, whatever the others did at the same time; lines that a program of another took back are a conflict that is named.",
             "run:report:complete": "`complete: true` is never wrong: whatever could not be kept is named.",

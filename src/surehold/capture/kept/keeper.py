@@ -35,6 +35,8 @@ from surehold.disk.tree import open_own
 if TYPE_CHECKING:
     import re
 
+    from surehold.capture.turns import PathTurns
+
 _TREE_BUDGET_BYTES = 1 << 30
 _DUMP_TIME = "a core dump was written into it; when it had changed before is not known"
 UNLISTED = "it could not be listed ({}), so what happens below it is not known"
@@ -56,6 +58,7 @@ class Keeper:
         self.renamed = set[bytes]()  # the paths of entries that got another one
         self.dump_name: re.Pattern[bytes] | None = None  # of core dumps, once those that were there are known
         self.before_change: Callable[[bytes, bytes], None] | None = None  # told of a path, and of what takes its place
+        self.turns: PathTurns | None = None  # with other commands, where there are any
         self.has_strangers = False  # something that was outside of the roots may have names below them by now
         self._listed = set[bytes]()  # directories of which every entry is known: what else is there is new
         self._original: dict[bytes, bool] = {}
@@ -281,8 +284,7 @@ class Keeper:
 
     def _is_original(self, directory: bytes) -> bool:
         """Tell whether a directory is the one that had this path when the command began."""
-        known = self._original.get(directory)
-        if known is not None:
+        if (known := self._original.get(directory)) is not None:
             return known
         if directory in self.roots or not directory.startswith(self._prefixes):
             verdict = True

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from surehold.stores.base import Change
+from surehold.text.snapshot import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,9 @@ class Settlement:
     not_kept: list[UnkeptPath] = field(default_factory=list[UnkeptPath])
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     """Where entries are now that got another path."""
+
+    displaced: list[tuple[str, Version]] = field(default_factory=list[tuple[str, Version]])
+    """What paths were before that no change begins with."""
 
     unrecorded: list[str] = field(default_factory=list[str])
     """What became of paths whose change is not in the history."""

@@ -112,6 +112,7 @@ class RunRecorder:
             raise StateUnavailable("The run could not be begun: its id is in use.", reason="run_in_use")
         self._keeper = Keeper(stash, covered_paths(self._roots, (*self._excluded, stash.files)))
         self._keeper.before_change = partial(self._shared.credit_before_call, own=self.change_id)
+        self._keeper.turns = self._shared.turns
         return self._keeper
 
     def preview(self) -> Settlement:
@@ -158,6 +159,9 @@ def record_run(
     settled = _settle(keeper, began, roots, batch.add, limit)
     batch.flush()
     settled = _follow_ledger(store, settled, began)
+    for path, version in settled.displaced:
+        if store.has_blob(version.sha256):  # a version that no entry has, if a turn was missed
+            store.keep_outside(path, Blob(data=store.read_blob(version.sha256), sha256=version.sha256))
     settled.not_kept += _find_shared(Path(keeper.stash.folder), settled, key_maker(roots))
     if settled.changes:
         entries = store.finish_run(change_id, call, settled.changes)
@@ -204,6 +208,8 @@ def _follow_ledger(store: Store, settled: Settlement, began: str) -> Settlement:
             version = between.get(path, before)
             if not _is_same(version, before):
                 result.not_kept.append(UnkeptPath(key=path, why=_CHANGED_BETWEEN))
+                if before is not None and before.kind == "file":
+                    result.displaced.append((path, before))
             if not _is_same(version, after):
                 result.changes.append(Change(path=path, before=version, after=after, diff_truncated=True))
     if not result.has_effects:

@@ -2,9 +2,11 @@
 
 1. Before a command changes a file that another running command has begun to change, and before an edit of such a file,
    what is there is recorded by itself, on behalf of the command that wrote the file last.
-2. So the history has every such file as a chain: each piece is from the moment when a command began to write to the moment
+2. Two commands never change a path at once: from before the look at what is there until its call has happened, one has the
+   turn. An edit does not wait for that: it looks at what it replaced.
+3. So the history has every such file as a chain: each piece is from the moment when a command began to write to the moment
    when the next one did. What two commands have open for writing at the same moment is not told apart.
-3. It costs a look at the time of one directory where no other command runs.
+4. It costs a look at the time of one directory where no other command runs.
 """
 
 import hashlib
@@ -18,8 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from surehold.capture.kept.stash import JournalRecord, KeptContent, Stash, list_journal, open_stash
 from surehold.capture.settled.present import meta_from
+from surehold.capture.turns import TURN_SECONDS, PathTurns
 from surehold.disk.base import Target
-from surehold.errors import SureholdError
+from surehold.errors import LockTimeout, SureholdError
 from surehold.stores.base import Blob, Intent
 from surehold.stores.ledger_entries import normalize_timestamp
 from surehold.text.snapshot import Snapshot, Version
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 _WRITERS = "writers"
 _PATIENCE_SECONDS = 1.0
 """How long the call of a command waits for an edit of the same file; the edit may be the command's own."""
-_POLL_SECONDS = 0.001
 _END_PATIENCE_SECONDS = 2.0
 _MAX_PIECE_BYTES = 8 << 20
 _TIME_STEP_NS = 100_000_000
@@ -46,12 +48,6 @@ class _Writer(NamedTuple):
     """What was to get the path, if a call gave it to another file."""
     inode: int = 0
     line: int = 0
-
-    def wait(self) -> None:
-        """Wait for a call that was let pass a moment ago, and is to give the path to another file."""
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while self.is_pending and time.monotonic() < end:
-            time.sleep(_POLL_SECONDS)
 
     @property
     def is_pending(self) -> bool:
@@ -69,6 +65,7 @@ class SharedPaths:
         self._reader, self._runs, self._folder = reader, runs, str(runs)
         root = os.fsencode(reader.disk.roots[0])
         self._prefix = root if root == b"/" else root + b"/"
+        self.turns = PathTurns(f"{runs}.lock")
         self._names: dict[str, tuple[int, frozenset[bytes]]] = {}
         self._writers: dict[str, list[_Writer]] = {}
         self._read_bytes = 0
@@ -88,13 +85,25 @@ class SharedPaths:
             return
         key = self._key_of(path)
         with suppress(SureholdError, OSError):
-            line = self._note_writer(key, own, coming)  # first: of two at the same moment, one sees the other
-            if not (last := self._find_writer(key, running, own, line)):
-                return
-            last.wait()
-            target = self._reader.disk.resolve(key)
-            with self._reader.disk.lock([target], timeout=_PATIENCE_SECONDS):
-                self._credit(target, running, own, line=line)
+            self.turns.take(path, coming)
+            line = self._note_writer(key, own, coming)
+            if self._find_writer(key, running, own, line):
+                target = self._reader.disk.resolve(key)
+                with self._lock_for_credit(target):
+                    self._credit(target, running, own, line=line)
+
+    @contextmanager
+    def _lock_for_credit(self, target: Target) -> Generator[None]:
+        """Hold the name of a file; not if it takes long and an edit is under way, which has seen what is there."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._reader.disk.lock([target], timeout=_PATIENCE_SECONDS))
+            except LockTimeout:
+                changes = [change for busy in self._reader.store.open_intents() for change in busy.intent.changes]
+                if any(target.key in {change.path, change.to_path} for change in changes):
+                    raise
+                stack.enter_context(self._reader.disk.lock([target], timeout=TURN_SECONDS))
+            yield
 
     @contextmanager
     def hold_at_end(self, paths: Sequence[bytes], own: str) -> Generator[None]:
