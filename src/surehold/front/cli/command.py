@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import NotFound, SureholdError
+from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.front.cli.output import Output
 from surehold.front.shared.person import person_name
 from surehold.text.escape import escape_text
@@ -27,9 +27,9 @@ SHORT_ID_CHARS = 8
 class UsageError(Exception):
     """The command line is not a valid command; `hint` is what to print below the message."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", reason: str = "usage") -> None:
         super().__init__(message)
-        self.hint = hint
+        self.hint, self.reason = hint, reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +244,31 @@ def command(
     return lambda run: Command(
         name=name, help=sentence, note=note, example=example, arguments=arguments, is_paged=is_paged, run=run
     )
+
+
+def wrong_usage(error: SureholdError) -> UsageError:
+    """Return a refusal of a word that is wrong wherever it is used as what it is on the command line: wrong usage."""
+    return UsageError(error.message, hint=error.action, reason=error.reason)
+
+
+def parse_name(word: str) -> str:
+    """Return a name as it was typed; refuse an empty one: a script that lost it must not mean what counts without the option."""
+    if not word.strip():
+        raise argparse.ArgumentTypeError("it is empty; leave the option out, or name one")
+    return word
+
+
+def parse_moment_word(word: str) -> str:
+    """Return a time as it was typed; refuse what is not a time, also where there is no history to look into."""
+    from datetime import UTC, datetime
+
+    from surehold.workspace.past.moments import read_moment
+
+    try:
+        read_moment(parse_name(word), now=datetime.now(UTC))
+    except InvalidArgument as error:
+        raise wrong_usage(error) from None
+    return word
 
 
 def parse_positive(text: str) -> int:

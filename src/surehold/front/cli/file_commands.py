@@ -16,6 +16,8 @@ from surehold.front.cli.command import (
     choice,
     command,
     flag,
+    parse_moment_word,
+    parse_name,
     quote_for_shell,
     with_action,
 )
@@ -52,9 +54,15 @@ def _parse_line_range(text: str) -> tuple[int, int | None]:
     argument("--lines", "A:B", "only lines A to B; either may be omitted", type=_parse_line_range, default=None),
     flag("--hashes", "show each line with its anchor, for `edit --operations`"),
     (
-        argument("--at", "CHANGE", "the file as it was right after this change"),
-        argument("--before", "CHANGE", "the file as it was right before this change"),
-        argument("--at-time", "T", "the file as it was then: 2026-11-17T10:00, 10:00, 2h, yesterday"),
+        argument("--at", "CHANGE", "the file as it was right after this change", type=parse_name, default=None),
+        argument("--before", "CHANGE", "the file as it was right before this change", type=parse_name, default=None),
+        argument(
+            "--at-time",
+            "T",
+            "the file as it was then: 2026-11-17T10:00, 10:00, 2h, yesterday",
+            type=parse_moment_word,
+            default=None,
+        ),
     ),
     example="surehold read src/app.py --lines 10:40\n  surehold read src/app.py --before 7k2m9qxr",
 )

@@ -303,7 +303,7 @@ def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
 
 def _report_wrong_usage(error: UsageError, out: Output, err: Output, *, wants_json: bool) -> int:
     if wants_json:
-        out.print_json({"error": InvalidArgument(str(error), reason="usage", action=error.hint).as_dict()})
+        out.print_json({"error": InvalidArgument(str(error), reason=error.reason, action=error.hint).as_dict()})
         return USAGE
     err.print_labelled("Wrong usage", str(error), "red", "bold")
     if error.hint:

@@ -274,10 +274,10 @@ def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 
 def _print_coverage(context: CommandContext, key: str) -> int:
-    from surehold.front.hosts.agent_host import find_agent_host
+    from surehold.front.cli.host_commands import named_host
     from surehold.front.hosts.self_test import examine_host
 
-    host, out = find_agent_host(key), context.out
+    host, out = named_host(key), context.out
     found = examine_host(host, root=context.root, state_dir=context.state_dir)
     if context.json:
         missing = [{"what": what, "why": why} for what, why in found.not_covered.items()]

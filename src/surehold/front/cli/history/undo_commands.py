@@ -6,7 +6,7 @@ from typing import Literal
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.front.cli.change_view import print_receipt
-from surehold.front.cli.command import DRY_RUN_FLAG, Command, CommandContext, argument, command, flag
+from surehold.front.cli.command import DRY_RUN_FLAG, Command, CommandContext, argument, command, flag, parse_name
 from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import (
     SELECTOR_OPTIONS,
@@ -101,7 +101,7 @@ def _confirm(context: CommandContext, question: str) -> None:
     "revert",
     "Bring files back to their last recorded state, or an earlier one.",
     argument("paths", "FILE", "files, or directories for everything recorded below them", nargs="+"),
-    argument("--to", "CHANGE", "as they were right after this change", dest="to_change"),
+    argument("--to", "CHANGE", "as they were right after this change", dest="to_change", type=parse_name, default=None),
     DRY_RUN_FLAG,
     note="Without --to it removes what other programs did since, and brings deleted files back.",
     example="surehold revert src/app.py\n  surehold revert src/app.py --to 7k2m9qxr",
