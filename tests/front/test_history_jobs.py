@@ -105,6 +105,23 @@ def test_one_file_of_a_session_is_undone_and_the_rest_stays(shell: Shell) -> Non
     assert text(shell) == shouted(2, 10, 20)
 
 
+@requirement("history:undo:path")
+@pytest.mark.parametrize("way", ["selected", "one"])
+def test_a_file_is_undone_alone_also_where_an_undo_of_several_files_touched_it(shell: Shell, way: str) -> None:
+    for name in ("a.txt", "b.txt"):
+        shell.write(name, TEXT)
+    with open_workspace(shell.root) as workspace:
+        patch = "".join(f"--- {name}\n+++ {name}\n@@ -2 +2 @@\n-line 2\n+LINE 2\n" for name in ("a.txt", "b.txt"))
+        changed = workspace.session(agent="claude-code").apply_patch(patch)
+        workspace.session(agent="codex").edit("a.txt", ("line 9\n", "LINE 9\n"))
+    shell.json("undo", *(["--agent", "claude"] if way == "selected" else [str(changed.change_id)]))
+    assert text(shell, "b.txt") == TEXT
+
+    shell.json("undo", "a.txt")
+
+    assert (text(shell), text(shell, "b.txt")) == (TEXT, TEXT)
+
+
 @requirement("history:selectors:moved")
 def test_a_file_is_followed_back_through_its_moves(shell: Shell) -> None:
     shell.write("old.txt", TEXT)
