@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.front.cli.output import Output
 from surehold.front.shared.person import person_name
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,12 +142,12 @@ class CommandContext:
     def print_hint(self, text: str) -> None:
         """Print what one could do next, on a terminal only."""
         if self.out.is_terminal and not self.json:
-            self.out.print_line(self.out.paint(escape_text(text), "dim"))
+            self.out.print_line(self.out.paint(reveal_text(text), "dim"))
 
     def print_note(self, text: str) -> None:
         """Print something about the output on standard error, so that a pipe holds nothing but the output."""
         self.out.flush()
-        self.err.print_line(self.err.paint(escape_text(text), "dim"))
+        self.err.print_line(self.err.paint(reveal_text(text), "dim"))
         self.err.flush()
 
 
@@ -292,7 +292,7 @@ def quote_for_shell(text: str) -> str:
     """Return a word that can be pasted into a shell and shown on a terminal."""
     import shlex
 
-    return escape_text(shlex.quote(text))
+    return reveal_text(shlex.quote(text))
 
 
 def with_action(error: SureholdError, action: str) -> SureholdError:

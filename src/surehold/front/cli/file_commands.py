@@ -23,7 +23,7 @@ from surehold.front.cli.command import (
 )
 from surehold.front.cli.history.selector_options import find_change
 from surehold.front.cli.output import format_count, format_size
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.text.rewrite import WriteBytes, WriteText
@@ -108,7 +108,7 @@ def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", st
         context.out.print_json({"path": path, "sha256": snapshot.sha256, "lines": lines})
         return
     for row in found:
-        text = escape_text(row.text, keep="\t") if context.out.is_terminal else row.text
+        text = reveal_text(row.text, keep="\t") if context.out.is_terminal else row.text
         context.out.print_line(f"{context.out.paint(row.prefix, 'dim')}{text}")
 
 
@@ -130,7 +130,7 @@ def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -
 
 
 def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
-    rows = [escape_text(snapshot.encoding.decode(row), keep="\t") for row in snapshot.lines.contents[start - 1 : end]]
+    rows = [reveal_text(snapshot.encoding.decode(row), keep="\t") for row in snapshot.lines.contents[start - 1 : end]]
     context.print_note(f"{path}: {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}")
     context.print_note(f"sha256 {snapshot.sha256}")
     context.out.print_numbered(rows, start=start, last=start + len(rows))

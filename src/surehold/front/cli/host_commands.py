@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from surehold.errors import InvalidArgument
 from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, command, flag, wrong_usage
 from surehold.front.shared.person import person_name
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.front.hosts.agent_host import AgentHost, SetupScope
@@ -63,7 +63,7 @@ def setup_command(context: CommandContext, args: argparse.Namespace) -> None:
         except InvalidArgument as refused:
             if not (context.json or args.remove) and (wanted := refused.details.get("wanted")):
                 context.print_note(f"This belongs into `{refused.path}`:")
-                context.err.print_line(escape_text(str(wanted), keep="\n"))
+                context.err.print_line(reveal_text(str(wanted), keep="\n"))
             raise
     _print_setup(context, plan, receipt, removed=args.remove)
 
@@ -119,7 +119,7 @@ def hook_command(context: CommandContext, args: argparse.Namespace) -> int:
         state=context.state,
     )
     if outcome.failure:
-        context.err.print_line(escape_text(outcome.failure))
+        context.err.print_line(reveal_text(outcome.failure))
         return _BLOCKED if args.strict else 0
     context.out.print_line(outcome.text)
     return 0

@@ -26,7 +26,7 @@ from surehold.front.cli.command import (
     overview_text,
 )
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, terminal_columns
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -307,7 +307,7 @@ def _report_wrong_usage(error: UsageError, out: Output, err: Output, *, wants_js
         return USAGE
     err.print_labelled("Wrong usage", str(error), "red", "bold")
     if error.hint:
-        err.print_line(escape_text(error.hint, keep="\n"))
+        err.print_line(reveal_text(error.hint, keep="\n"))
     return USAGE
 
 
