@@ -59,6 +59,40 @@ def test_a_wrong_value_is_refused_by_its_name_with_an_example(session: Session, 
     assert list(Path(session.workspace.roots[0]).iterdir()) == []
 
 
+UNNAMEABLE: dict[str, Callable[[Any, str], object]] = {
+    "agent": lambda workspace, name: workspace.session(agent=name),
+    "id": lambda workspace, name: workspace.session(id=name),
+    "turn id": lambda workspace, name: workspace.session().turn(id=name).__enter__(),
+    "by": lambda workspace, name: workspace.undo(by=name),
+    "run agent": lambda workspace, name: workspace.run(["touch", "made"], agent=name),
+    "run turn": lambda workspace, name: workspace.run(["touch", "made"], turn=name),
+    "run session": lambda workspace, name: workspace.run(["touch", "made"], session=name),
+}
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize("name", ["two\nlines", "zero\0", "half\ud800", "\x1b[31m"], ids=ascii)
+@pytest.mark.parametrize("told", UNNAMEABLE)
+def test_a_name_that_is_not_one_line_is_refused(session: Session, told: str, name: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        UNNAMEABLE[told](session.workspace, name)
+
+    assert refused.value.reason == "bad_name"
+    assert list(Path(session.workspace.roots[0]).iterdir()) == []
+
+
+@requirement("front:library:wrong_values")
+@pytest.mark.parametrize("text", ["zero\0", "half\ud800"], ids=ascii)
+def test_what_no_command_can_be_given_is_refused(session: Session, text: str) -> None:
+    workspace: Any = session.workspace
+    with pytest.raises(InvalidArgument, match="reason"):
+        workspace.run(["touch", "made"], reason=text)
+    with pytest.raises(InvalidArgument, match="command"):
+        workspace.run(["touch", text])
+
+    assert list(Path(workspace.roots[0]).iterdir()) == []
+
+
 @requirement("history:library:selectors")
 def test_a_session_itself_is_a_selector_too(session: Session) -> None:
     workspace: Any = session.workspace

@@ -244,6 +244,27 @@ def test_a_patch_has_moves_modes_links_empty_and_binary_files(shell: Shell, tmp_
 
 
 @requirement("history:export:patch")
+@pytest.mark.parametrize("odd", ["x'y", "o b", "ü"])
+def test_a_file_of_which_git_records_no_difference_does_not_spoil_a_patch(
+    shell: Shell, tmp_path: Path, odd: str
+) -> None:
+    for name in ("a", odd, "z"):
+        shell.write(name, "one\n")
+    record(shell, f"""chmod 600 "{odd}"; echo two >> a; rm z""")
+    after = picture(shell.root)
+
+    said = shell("export", "--agent", "bob")
+
+    assert said.err == f"Left out: {odd}, since git does not record the mode 0600.\n"
+    assert f"diff --git a/{odd}" not in said.out
+    patch = tmp_path / "work.patch"
+    patch.write_bytes(said.out.encode())
+    shell.json("undo", "--agent", "bob")
+    subprocess.run(["git", "apply", str(patch)], cwd=shell.root, check=True)
+    assert picture(shell.root) == after
+
+
+@requirement("history:export:patch")
 def test_a_move_alone_is_a_patch_and_json_is_one_document(shell: Shell) -> None:
     shell.write("a.txt", "one\n")
     shell("move", "a.txt", "b.txt")

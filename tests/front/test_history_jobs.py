@@ -105,6 +105,23 @@ def test_one_file_of_a_session_is_undone_and_the_rest_stays(shell: Shell) -> Non
     assert text(shell) == shouted(2, 10, 20)
 
 
+@requirement("history:undo:path")
+@pytest.mark.parametrize("way", ["selected", "one"])
+def test_a_file_is_undone_alone_also_where_an_undo_of_several_files_touched_it(shell: Shell, way: str) -> None:
+    for name in ("a.txt", "b.txt"):
+        shell.write(name, TEXT)
+    with open_workspace(shell.root) as workspace:
+        patch = "".join(f"--- {name}\n+++ {name}\n@@ -2 +2 @@\n-line 2\n+LINE 2\n" for name in ("a.txt", "b.txt"))
+        changed = workspace.session(agent="claude-code").apply_patch(patch)
+        workspace.session(agent="codex").edit("a.txt", ("line 9\n", "LINE 9\n"))
+    shell.json("undo", *(["--agent", "claude"] if way == "selected" else [str(changed.change_id)]))
+    assert text(shell, "b.txt") == TEXT
+
+    shell.json("undo", "a.txt")
+
+    assert (text(shell), text(shell, "b.txt")) == (TEXT, TEXT)
+
+
 @requirement("history:selectors:moved")
 def test_a_file_is_followed_back_through_its_moves(shell: Shell) -> None:
     shell.write("old.txt", TEXT)
@@ -421,6 +438,24 @@ def test_what_is_no_bundle_is_refused(shell: Shell, tmp_path: Path, data: bytes)
     assert shell("verify", str(tmp_path / "bad")).code == 1
 
 
+@requirement("front:exit:usage")
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["read", "a.txt", "--at"], ["read", "a.txt", "--before"], ["read", "a.txt", "--at-time"]),
+        *(["revert", "a.txt", "--to"], ["restore", "a.txt", "--to"]),
+    ],
+    ids=" ".join,
+)
+def test_an_option_whose_value_a_script_lost_is_not_taken_for_left_out(shell: Shell, words: list[str]) -> None:
+    (shell.root / "a.txt").write_text("now\n", encoding="utf-8")
+
+    said = shell(*words, "")
+
+    assert (said.code, said.out) == (2, "")
+    assert words[-1] in said.err
+
+
 BAD_WORDS: list[tuple[list[str], str]] = [
     (["undo", "--session", "unknown"], "no_such_session"),
     (["undo", "--session", "session-c"], "ambiguous_session"),
@@ -428,7 +463,6 @@ BAD_WORDS: list[tuple[list[str], str]] = [
     (["undo", "--turn", "9"], "no_such_turn"),
     (["undo", "--since", "2999-01-01"], "future_time"),
     (["log", "--until", "2999-01-01T00:00"], "future_time"),
-    (["diff", "--since", "soon"], "bad_time"),
     (["log", "--since", "1h", "--until", "2h"], "empty_period"),
     (["undo", "--session", "session-idle"], "no_changes"),
     (["undo", "--agent", "claude", "--until", "1h"], "no_changes"),
@@ -439,6 +473,28 @@ BAD_WORDS: list[tuple[list[str], str]] = [
     (["export"], "no_selector"),
     (["commit", "--session", "last"], "no_repository"),
 ]
+
+
+@requirement("front:exit:usage")
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["log", "--since", "soon"], ["diff", "--until", "soon"], ["undo", "--since", "25:00"]),
+        *(["read", "a.txt", "--at-time", "soon"], ["sessions", "--since", "soon"], ["export", "--since", "0x"]),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("has_history", [True, False])
+def test_what_is_not_a_time_is_wrong_usage(shell: Shell, words: list[str], *, has_history: bool) -> None:
+    if has_history:
+        work(shell)
+    before = {path.name: path.read_bytes() for path in shell.root.iterdir()}
+
+    error: dict[str, Any] = shell.json(*words, code=2)["error"]
+
+    assert error["reason"] == "bad_time"
+    assert "2026-11-17T10:00" in error["suggested_action"]
+    assert {path.name: path.read_bytes() for path in shell.root.iterdir()} == before
 
 
 @requirement("history:selectors:bad")

@@ -19,7 +19,7 @@ from surehold.front.cli.output import (
     format_size,
     output_to,
 )
-from surehold.text.escape import escape_text
+from surehold.text.escape import escape_editable, escape_text, reveal_lines, reveal_text, unescape_editable
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -46,6 +46,42 @@ def output(*, columns: int = 0, colour: bool = False) -> tuple[Output, io.String
 )
 def test_what_could_steer_a_terminal_is_shown_escaped(text: str, shown: str) -> None:
     assert escape_text(text) == shown
+
+
+@requirement("approval:shown:no_room")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("admin\u200b", r"admin\u200b"),
+        ("soft\u00adhyphen \u3164 \u2060.", r"soft\xadhyphen \u3164 \u2060."),
+        ("a\u200db\u200cc", r"a\u200db\u200cc"),
+        ("\u200c", r"\u200c"),
+        ("\ufe0fx", r"\ufe0fx"),
+        ("a\ufe0f🙂\U000e0101", r"a\ufe0f🙂\U000e0101"),
+        ("\u0645\u06cc\u200c\u200c\u062e", "\u0645\u06cc\\u200c\\u200c\u062e"),
+        ("👩\u200d\u200d💻", r"👩\u200d\u200d💻"),
+        ("\x1b\u200b\t", r"\x1b\u200b\t"),
+    ],
+)
+def test_what_takes_no_room_is_shown_to_a_person_who_decides(text: str, shown: str) -> None:
+    assert reveal_text(text) == shown
+    assert reveal_lines(f"{text}\n") == f"{shown}\n".replace(r"\t", "\t")
+    assert unescape_editable(escape_editable(text)) == text
+    assert "\u200b" not in escape_editable(text)
+
+
+@requirement("approval:shown:no_room")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👨\u200d👩\u200d👧\u200d👦 👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3 ☎\ufe0e",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0915\u094d\u200d\u0937",
+        "漢字 naïve",
+    ],
+)
+def test_words_and_pictures_that_need_a_character_without_room_stay_readable(text: str) -> None:
+    assert (reveal_text(text), reveal_lines(text), escape_editable(text)) == (text, text, text)
 
 
 def test_kept_controls_stay_and_the_others_do_not() -> None:

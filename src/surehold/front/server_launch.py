@@ -19,7 +19,7 @@ from surehold.app import locate_workspace
 from surehold.errors import missing_extra
 from surehold.front.shared.http_settings import HttpSettings
 from surehold.front.shared.stdio_lines import claim_stdio
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.workspace.settings import check_session_name
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def _prepare_http(  # noqa: PLR0917 - what one process serves with
 
 def _startup_line(catalog: "ServerCatalog", order: ServerLaunch) -> str:
     count = len(catalog.tools)
-    roots = ", ".join(escape_text(root) for root in order.roots)
+    roots = ", ".join(reveal_text(root) for root in order.roots)
     source = f" ({order.named_by})" if order.named_by else ""
     return f"surehold {__version__}: {count} tools on {roots}{source} (mode {order.settings.mode or 'acceptEdits'})"
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from unicodedata import category
 
 from surehold.errors import InvalidArgument
 
@@ -25,6 +26,23 @@ def bad_argument(name: str, must_be: str, given: object, example: str) -> Invali
 def require_text(name: str, given: object, *, example: str = "") -> None:
     if not isinstance(given, str):
         raise bad_argument(name, "a text", given, example or f'{name}="…"')
+
+
+def require_name(name: str, given: object, *, example: str = "") -> None:
+    """Refuse what no one-line name can hold: line breaks and other control characters, and halves of characters."""
+    require_text(name, given, example=example)
+    text = cast("str", given)
+    if not can_be_passed_on(text) or any(category(one) == "Cc" for one in text):
+        message = f"`{name}` has a line break, or another character that a name cannot have."
+        raise InvalidArgument(message, reason="bad_name", action="For example: " + (example or f'{name}="me"'))
+
+
+def can_be_passed_on(text: str) -> bool:
+    """Tell whether a text can be a word of a command: the system knows no zero byte in one, and no half of a character."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def require_mapping(name: str, given: object, *, example: str) -> None:

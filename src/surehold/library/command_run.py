@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import OTHER_MODE, InvalidArgument, PermissionDenied, spell
-from surehold.library.arguments import require_number, require_text, session_id, text_items
+from surehold.library.arguments import (
+    can_be_passed_on,
+    require_name,
+    require_number,
+    require_text,
+    session_id,
+    text_items,
+)
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -65,7 +72,7 @@ class CommandRun:
         """Take the options of `surehold run`, of which empty ones are left out."""
         example = 'run(["make", "format"])'
         command = text_items("argv", argv, example=example)
-        if workspace.runs_dir is None or not command or any("\0" in one for one in command):
+        if workspace.runs_dir is None or not command or not all(map(can_be_passed_on, command)):
             raise InvalidArgument("A command is a list of words.", reason="no_command", action=example)
         self._is_stopped = False
         self._folder = tempfile.TemporaryDirectory()
@@ -168,8 +175,12 @@ def start_run(
         require_number("guard", guard, example="guard=100")
         if guard < 0:
             raise InvalidArgument("`guard` is a number of deletions.", reason="bad_guard", action="guard=100")
-    for name, given in (("turn", turn), ("agent", agent), ("reason", reason)):
-        require_text(name, given)
+    for name, given in (("turn", turn), ("agent", agent), ("session", session_id(session))):
+        require_name(name, given)
+    require_text("reason", reason)
+    if not can_be_passed_on(reason):
+        message = "`reason` has a zero byte, or half of a character."
+        raise InvalidArgument(message, reason="bad_reason", action="Use whole characters.")
     asked, call, known = check_approver(approver) or workspace.approver, "", session_id(session)
     if not isinstance(session, str):
         if session.permission.mode == "plan":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.errors import InvalidArgument
-from surehold.library.arguments import require_mapping, require_text
+from surehold.library.arguments import require_mapping, require_name, require_text
 from surehold.library.call_threads import with_cancellation
 from surehold.library.families import tool_named
 from surehold.library.python_words import speak_python
@@ -43,7 +43,7 @@ class AgentSession(ToolMethods, Session):
     def turn(self, title: str = "", *, id: str = "") -> Generator[SessionTurn]:  # noqa: A002 - it is the id
         """Mark what happens inside as done for one request of a person; an id that is known goes on with that turn."""
         require_text("title", title, example='session.turn("Rename the module")')
-        require_text("id", id)
+        require_name("id", id, example="session.turn(id=turn.id)")
         with super().turn(title, id=id) as begun:
             yield begun
 

@@ -12,6 +12,7 @@ from surehold.library.arguments import (
     NamedSession,
     bad_argument,
     require_bytes,
+    require_name,
     require_number,
     require_text,
     session_id,
@@ -83,8 +84,8 @@ class AgentWorkspace(Workspace):
         """Begin a session, or continue the one of that id, in a mode and with an approver to ask."""
         from surehold.library.session import AgentSession
 
-        require_text("agent", agent)
-        require_text("id", id)
+        require_name("agent", agent, example='workspace.session(agent="me")')
+        require_name("id", id, example="workspace.session(id=session.id)")
         return AgentSession(self, id=id or self.new_id(), agent=agent, permission=self.permission(mode, approver))
 
     def changes(
@@ -179,7 +180,7 @@ class AgentWorkspace(Workspace):
 def _author(name: str, reason: str) -> "CallAuthor":
     from surehold.workspace.proposal import CallAuthor
 
-    require_text("by", name)
+    require_name("by", name)
     require_text("reason", reason)
     return CallAuthor(agent=name or "library", reason=reason)
 

@@ -15,6 +15,14 @@ from surehold.errors import InvalidArgument
 
 # Reorder or hide their neighbours: marks, embeddings and isolates, separators, the byte order mark, tags.
 _DECEPTIVE = re.compile(r"[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+# Take no room: what they do to their neighbours is seen or is nothing, so text and whole names can be hidden by them.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u206f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e0fff]"
+)
+_NON_JOINER, _JOINER, _EMOJI_STYLE = "\u200c", "\u200d", "\ufe0f"
+_JOINED_SCRIPTS = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc]")
+"""Arabic and its kin, the scripts of India and their kin, Mongolian: whether letters join can make another word."""
 _TAB = "\t"
 _SURROGATE_BYTES = (0xDC80, 0xDCFF)  # how Python spells the bytes of a file name that is not UTF-8
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -43,11 +51,47 @@ def escape_lines(text: str) -> str:
     """Return several lines with everything escaped but tabs and the line breaks themselves."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    rows = (
-        escape_text(row.removesuffix("\r"), keep="\t") + ("\r" if row.endswith("\r") else "")
-        for row in text.split("\n")
-    )
-    return "\n".join(rows)
+    return _map_rows(text, escape_text)
+
+
+def _map_rows(text: str, show: Callable[..., str]) -> str:
+    rows = text.split("\n")
+    return "\n".join(show(row.removesuffix("\r"), keep=_TAB) + ("\r" if row.endswith("\r") else "") for row in rows)
+
+
+def reveal_text(text: str, *, keep: str = "") -> str:
+    """Return the text for a person who decides by it: escaped, and nothing in it that takes no room and is not needed."""
+    if text.isascii() or not _UNSEEN.search(text):
+        return escape_text(text, keep=keep)
+    return "".join(c if c in keep else _reveal_character(text, at) for at, c in enumerate(text))
+
+
+def reveal_lines(text: str) -> str:
+    """Return several lines for a person who decides by them; tabs and the line breaks stay."""
+    return escape_lines(text) if text.isascii() else _map_rows(text, reveal_text)
+
+
+def _reveal_character(text: str, at: int) -> str:
+    character = text[at]
+    if not _UNSEEN.match(character) or _is_part_of_neighbours(text, at):
+        return _escape_character(character)
+    return character.encode("unicode_escape").decode()
+
+
+def _is_part_of_neighbours(text: str, at: int) -> bool:
+    """Tell whether a character makes one picture or one word with its neighbours, as in Persian, Hindi, and pictures of families."""
+    character, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
+    if not before:
+        return False
+    kind = unicodedata.category(before)
+    if character in {_JOINER, _NON_JOINER} and after and _JOINED_SCRIPTS.match(before) and _JOINED_SCRIPTS.match(after):
+        return True
+    if character == _JOINER:
+        is_picture = kind in {"So", "Sk"} or (before == _EMOJI_STYLE and _is_part_of_neighbours(text, at - 1))
+        return is_picture and bool(after) and unicodedata.category(after) == "So" and not _UNSEEN.match(after)
+    if character in {"\ufe0e", _EMOJI_STYLE}:
+        return kind in {"So", "Sm"} or before in "‼⁉〰〽" or (before in "0123456789#*" and after == "\u20e3")
+    return False
 
 
 _EDITABLE_ESCAPE = re.compile("⟦U\\+(10[0-9A-F]{4}|[0-9A-F]{4,5})⟧")
@@ -58,7 +102,8 @@ def escape_editable(text: str) -> str:
     marked = _EDITABLE_ESCAPE.sub(lambda match: f"⟦U+27E6⟧{match[0][1:]}", text)  # it only looks like one of ours
     if marked.isascii() and marked.replace("\n", "").replace("\t", "").isprintable():
         return marked
-    return "".join(c if c in "\n\t" or _escape_character(c) == c else f"⟦U+{ord(c):04X}⟧" for c in marked)
+    shown = (c if c in "\n\t" else _reveal_character(marked, at) for at, c in enumerate(marked))
+    return "".join(one if one == c else f"⟦U+{ord(c):04X}⟧" for one, c in zip(shown, marked, strict=True))
 
 
 def unescape_editable(text: str) -> str:

@@ -129,10 +129,12 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_so_are_the_others(
     assert "surehold hook claude" in said.err, "it is shown what to add"
 
 
-def test_an_unknown_host_is_refused_with_the_names(shell: Shell) -> None:
-    said = shell("setup", "emacs")
+@requirement("front:exit:usage")
+@pytest.mark.parametrize("words", [["setup"], ["doctor", "--host"]], ids=" ".join)
+def test_an_unknown_host_is_wrong_usage_and_the_names_are_given(shell: Shell, words: list[str]) -> None:
+    said = shell(*words, "emacs")
 
-    assert said.code == 1
+    assert said.code == 2
     assert all(name in said.err for name in HOST_KEYS)
 
 

@@ -333,6 +333,14 @@ def test_names_that_our_sentences_quote_are_shown_as_code() -> None:
     )
 
 
+@requirement("approval:shown:no_room")
+def test_a_diff_on_the_page_shows_what_takes_no_room() -> None:
+    shown = render_diff("--- a\u2060\n+++ a\u2060\n@@ -1 +1 @@\n-x\n+x\u200b 👩\u200d🚀\n")
+    assert r"+x<mark>\u200b 👩" in shown.replace("\u200d🚀", "")
+    assert "\u200b" not in shown
+    assert "👩\u200d🚀" in shown
+
+
 def test_words_are_marked_between_what_is_common() -> None:
     assert find_difference("return one(two)", "return one(three)") == ((11, 14), (11, 16))
     assert find_difference("same", "same words here") is not None

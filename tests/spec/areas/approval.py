@@ -14,6 +14,7 @@ APPROVAL = (
             "approval:shown:no_page": "A form that cannot show everything, with no review page served, refuses the change and says the command that serves one.",
             "approval:shown:protected": "A protected path cannot be allowed where not everything of the change can be shown.",
             "approval:shown:moves": "A question about a move shows the file that is overwritten, and where a protected path is among the files all that the moved file holds; both count as lines to be seen.",
+            "approval:shown:no_room": "Characters that take no room are visible where a person looks and decides, unless they make one word or one picture with their neighbours.",
             "approval:shown:escaped": "Control and direction characters are visible in the box where content is edited, and come back as the same bytes.",
             "approval:queue:gone": "A question ends when its client is gone; the page then offers only to dismiss it.",
             "approval:queue:age": "A question on the page says how long ago it was asked and how long it waits.",

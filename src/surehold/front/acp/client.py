@@ -13,7 +13,7 @@ from surehold.front.acp.locations import changed_locations
 from surehold.front.shared.change_text import ChangeText, unseen_lines
 from surehold.front.shared.pending_approval import Decision, approval_for, cannot_show_error, client_gone_error
 from surehold.front.shared.person import person_name
-from surehold.text.escape import ensure_utf8, escape_text
+from surehold.text.escape import ensure_utf8, reveal_text
 from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, PermissionRequest
 from surehold.workspace.proposal import FileReceipt
@@ -73,10 +73,10 @@ def pending_call(event: ToolEvent, request: PermissionRequest, seen: ChangePrevi
 
 def _describe_outcome(one: FileReceipt) -> str:
     """Say what happens to a file, where its diff does not."""
-    path, plan = escape_text(one.path), one.plan
+    path, plan = reveal_text(one.path), one.plan
     if one.change.to_path:
         over = ", which is overwritten" if one.change.displaced else ""
-        return f"{path} becomes {escape_text(one.change.to_path)}{over}."
+        return f"{path} becomes {reveal_text(one.change.to_path)}{over}."
     if not plan.before.exists:
         return f"{path} is new."
     return "" if plan.after.exists else f"{path} is deleted."

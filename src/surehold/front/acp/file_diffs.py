@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from surehold.front.acp.events import FileDiff
 from surehold.text.diff import Hunk
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.text.plan import EditPlan
 from surehold.workspace.proposal import FileReceipt
 
@@ -52,10 +52,10 @@ def preview_changes(files: Iterable[FileReceipt], *, root: str, shows_moved: boo
         elif size <= _MAX_FILE_CHARS:
             left += 1
         else:
-            notes.append(f"The diff of {escape_text(one.path)} is too large to be shown here.")
+            notes.append(f"The diff of {reveal_text(one.path)} is too large to be shown here.")
         if not _is_text(plan):
             before, after = plan.before.size, plan.after.size
-            notes.append(f"{escape_text(one.path)} is binary ({before:,} → {after:,} bytes).")
+            notes.append(f"{reveal_text(one.path)} is binary ({before:,} → {after:,} bytes).")
     if left:
         notes.append(f"The diffs of {left:,} more {'file' if left == 1 else 'files'} are too large to be shown here.")
     return ChangePreview(diffs=tuple(diffs), notes=tuple(notes), hidden=tuple(hidden))

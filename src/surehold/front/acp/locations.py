@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from surehold.front.acp.events import FileLocation
-from surehold.text.escape import escape_text, preview_text
+from surehold.text.escape import preview_text, reveal_text
 from surehold.tools.spec import Tool
 from surehold.workspace.proposal import FileReceipt
 
@@ -61,7 +61,7 @@ def call_title(tool: Tool[Any, Any], arguments: Mapping[str, Any], *, roots: tup
         _describe_subject(tool, arguments, roots) if hints.title_names_path else "",
         _count_text(arguments),
     ]
-    title = escape_text(" ".join(word for word in words if word))
+    title = reveal_text(" ".join(word for word in words if word))
     if arguments.get("dryRun") or arguments.get("dry_run"):
         title += " (dry run)"
     return preview_text(title, _MAX_TITLE_CHARS)

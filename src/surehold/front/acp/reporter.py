@@ -26,7 +26,7 @@ from surehold.front.shared.bug_report import answer_after_bug
 from surehold.front.shared.event_loop import run_on_loop
 from surehold.library.command_run import RunReceipt, finish_run, start_run
 from surehold.library.families import tool_named
-from surehold.text.escape import ensure_utf8, escape_text, has_surrogates, lone_surrogate_error
+from surehold.text.escape import ensure_utf8, has_surrogates, lone_surrogate_error, reveal_text
 from surehold.tools.call import Answer, AnswerBudget, CallContext
 from surehold.tools.spec import AnyTool
 from surehold.workspace.access.permission import Approval, PermissionRequest
@@ -222,7 +222,7 @@ class Reporter:
         """
         stop, loop = cancel or CancelToken(), asyncio.get_running_loop()
         session = self.session.with_call_id(self.session.workspace.new_id())
-        title = ensure_utf8(escape_text(shlex.join(argv)))
+        title = ensure_utf8(reveal_text(shlex.join(argv)))
         begun = ToolEvent(call_id=session.call_id, status="pending", title=title, kind="execute")
 
         def ask(request: PermissionRequest) -> Approval:
@@ -249,7 +249,7 @@ class Reporter:
             ToolEvent(
                 call_id=session.call_id,
                 status=status,
-                text=escape_text(text, keep="\n\t"),
+                text=reveal_text(text, keep="\n\t"),
                 raw_output=counts | {"change_id": receipt.change_id, "complete": receipt.complete},
                 change_id=receipt.change_id,
             )

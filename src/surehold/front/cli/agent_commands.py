@@ -21,7 +21,7 @@ from surehold.front.cli.command import (
 )
 from surehold.front.cli.permission_options import ask_at_keyboard, configure, permission_arguments, permission_settings
 from surehold.front.shared.person import person_name
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.front.shared.http_settings import HttpSettings, LanSettings
@@ -316,7 +316,7 @@ def tool_command(context: CommandContext, args: argparse.Namespace) -> int:
 def _print_answer(context: CommandContext, answer: "Answer", *, as_text: bool) -> int:
     with context.out.print_verdict(is_good=answer.ok):
         if as_text:
-            context.out.print_line(escape_text(answer.text, keep="\n\r\t"))
+            context.out.print_line(reveal_text(answer.text, keep="\n\r\t"))
         else:
             context.out.print_json(answer.data)
     return 0 if answer.ok else 1

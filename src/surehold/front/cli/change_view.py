@@ -6,7 +6,7 @@ from surehold.front.cli.command import CommandContext, short_id
 from surehold.front.cli.output import Output, TextStyle, format_count, format_size
 from surehold.front.shared.ledger_json import count_changed_lines, format_move, receipt_record
 from surehold.text.diff_rows import RowKind, classify_rows
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ def paint_diff(out: Output, diff: str, *, header: TextStyle = "bold") -> None:
     styles: dict[RowKind, TextStyle] = {**_ROW_STYLES, "header": header}
     for kind, row in found:
         text = row.removesuffix("\r") if hide_cr else row
-        out.print_line(out.paint(escape_text(text, keep="\t"), styles.get(kind, "plain")))
+        out.print_line(out.paint(reveal_text(text, keep="\t"), styles.get(kind, "plain")))
 
 
 def paint_rows(out: Output, rows: "Iterable[TextRow]") -> None:
@@ -128,7 +128,7 @@ def _print_preview(out: Output, receipt: "Receipt") -> None:
         if one.change.diff:
             paint_diff(out, one.change.diff)
         else:
-            name = escape_text(format_move(one.path, one.change.to_path))
+            name = reveal_text(format_move(one.path, one.change.to_path))
             out.print_line(f"{name}{_size_note(one.change)}")
     for warning in receipt.left_out:
         out.print_labelled("Left out", warning, "yellow")

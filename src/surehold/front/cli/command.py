@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import NotFound, SureholdError
+from surehold.errors import InvalidArgument, NotFound, SureholdError
 from surehold.front.cli.output import Output
 from surehold.front.shared.person import person_name
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +27,9 @@ SHORT_ID_CHARS = 8
 class UsageError(Exception):
     """The command line is not a valid command; `hint` is what to print below the message."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", reason: str = "usage") -> None:
         super().__init__(message)
-        self.hint = hint
+        self.hint, self.reason = hint, reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,12 +142,12 @@ class CommandContext:
     def print_hint(self, text: str) -> None:
         """Print what one could do next, on a terminal only."""
         if self.out.is_terminal and not self.json:
-            self.out.print_line(self.out.paint(escape_text(text), "dim"))
+            self.out.print_line(self.out.paint(reveal_text(text), "dim"))
 
     def print_note(self, text: str) -> None:
         """Print something about the output on standard error, so that a pipe holds nothing but the output."""
         self.out.flush()
-        self.err.print_line(self.err.paint(escape_text(text), "dim"))
+        self.err.print_line(self.err.paint(reveal_text(text), "dim"))
         self.err.flush()
 
 
@@ -246,6 +246,31 @@ def command(
     )
 
 
+def wrong_usage(error: SureholdError) -> UsageError:
+    """Return a refusal of a word that is wrong wherever it is used as what it is on the command line: wrong usage."""
+    return UsageError(error.message, hint=error.action, reason=error.reason)
+
+
+def parse_name(word: str) -> str:
+    """Return a name as it was typed; refuse an empty one: a script that lost it must not mean what counts without the option."""
+    if not word.strip():
+        raise argparse.ArgumentTypeError("it is empty; leave the option out, or name one")
+    return word
+
+
+def parse_moment_word(word: str) -> str:
+    """Return a time as it was typed; refuse what is not a time, also where there is no history to look into."""
+    from datetime import UTC, datetime
+
+    from surehold.workspace.past.moments import read_moment
+
+    try:
+        read_moment(parse_name(word), now=datetime.now(UTC))
+    except InvalidArgument as error:
+        raise wrong_usage(error) from None
+    return word
+
+
 def parse_positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
@@ -267,7 +292,7 @@ def quote_for_shell(text: str) -> str:
     """Return a word that can be pasted into a shell and shown on a terminal."""
     import shlex
 
-    return escape_text(shlex.quote(text))
+    return reveal_text(shlex.quote(text))
 
 
 def with_action(error: SureholdError, action: str) -> SureholdError:

@@ -16,12 +16,14 @@ from surehold.front.cli.command import (
     choice,
     command,
     flag,
+    parse_moment_word,
+    parse_name,
     quote_for_shell,
     with_action,
 )
 from surehold.front.cli.history.selector_options import find_change
 from surehold.front.cli.output import format_count, format_size
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.text.rewrite import WriteBytes, WriteText
@@ -52,9 +54,15 @@ def _parse_line_range(text: str) -> tuple[int, int | None]:
     argument("--lines", "A:B", "only lines A to B; either may be omitted", type=_parse_line_range, default=None),
     flag("--hashes", "show each line with its anchor, for `edit --operations`"),
     (
-        argument("--at", "CHANGE", "the file as it was right after this change"),
-        argument("--before", "CHANGE", "the file as it was right before this change"),
-        argument("--at-time", "T", "the file as it was then: 2026-11-17T10:00, 10:00, 2h, yesterday"),
+        argument("--at", "CHANGE", "the file as it was right after this change", type=parse_name, default=None),
+        argument("--before", "CHANGE", "the file as it was right before this change", type=parse_name, default=None),
+        argument(
+            "--at-time",
+            "T",
+            "the file as it was then: 2026-11-17T10:00, 10:00, 2h, yesterday",
+            type=parse_moment_word,
+            default=None,
+        ),
     ),
     example="surehold read src/app.py --lines 10:40\n  surehold read src/app.py --before 7k2m9qxr",
 )
@@ -100,7 +108,7 @@ def _print_anchored(context: CommandContext, path: str, snapshot: "Snapshot", st
         context.out.print_json({"path": path, "sha256": snapshot.sha256, "lines": lines})
         return
     for row in found:
-        text = escape_text(row.text, keep="\t") if context.out.is_terminal else row.text
+        text = reveal_text(row.text, keep="\t") if context.out.is_terminal else row.text
         context.out.print_line(f"{context.out.paint(row.prefix, 'dim')}{text}")
 
 
@@ -122,7 +130,7 @@ def _read_record(path: str, snapshot: "Snapshot", start: int, end: int | None) -
 
 
 def _print_numbered(context: CommandContext, path: str, snapshot: "Snapshot", start: int, end: int | None) -> None:
-    rows = [escape_text(snapshot.encoding.decode(row), keep="\t") for row in snapshot.lines.contents[start - 1 : end]]
+    rows = [reveal_text(snapshot.encoding.decode(row), keep="\t") for row in snapshot.lines.contents[start - 1 : end]]
     context.print_note(f"{path}: {format_count(snapshot.line_count, 'line')}, {format_size(snapshot.size)}")
     context.print_note(f"sha256 {snapshot.sha256}")
     context.out.print_numbered(rows, start=start, last=start + len(rows))

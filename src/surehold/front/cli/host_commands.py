@@ -6,18 +6,28 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from surehold.errors import InvalidArgument
-from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, command, flag
+from surehold.front.cli.command import DRY_RUN_FLAG, CommandContext, argument, command, flag, wrong_usage
 from surehold.front.shared.person import person_name
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
-    from surehold.front.hosts.agent_host import SetupScope
+    from surehold.front.hosts.agent_host import AgentHost, SetupScope
     from surehold.front.hosts.setup import HostSetup
     from surehold.workspace.proposal import Receipt
 
 _BLOCKED = 2
 """With this exit code a hook stops what the host was about to do."""
 _HOST_ARGUMENT = argument("host", "HOST", "claude, codex, gemini, opencode, cursor, copilot or vscode")
+
+
+def named_host(key: str) -> "AgentHost":
+    """Return the host that a person named on the command line."""
+    from surehold.front.hosts.agent_host import find_agent_host
+
+    try:
+        return find_agent_host(key)
+    except InvalidArgument as error:
+        raise wrong_usage(error) from None
 
 
 @command(
@@ -35,11 +45,10 @@ _HOST_ARGUMENT = argument("host", "HOST", "claude, codex, gemini, opencode, curs
 )
 def setup_command(context: CommandContext, args: argparse.Namespace) -> None:
     from surehold.app import Settings, open_workspace
-    from surehold.front.hosts.agent_host import find_agent_host
     from surehold.front.hosts.setup import plan_setup
 
     scope: SetupScope = "user" if args.user else "project"
-    plan = plan_setup(find_agent_host(args.host), scope, root=context.root, environment=os.environ)
+    plan = plan_setup(named_host(args.host), scope, root=context.root, environment=os.environ)
     state_dir = plan.state_dir if plan.scope == "user" else None
     if state_dir is None and context.state_dir:
         from pathlib import Path
@@ -54,7 +63,7 @@ def setup_command(context: CommandContext, args: argparse.Namespace) -> None:
         except InvalidArgument as refused:
             if not (context.json or args.remove) and (wanted := refused.details.get("wanted")):
                 context.print_note(f"This belongs into `{refused.path}`:")
-                context.err.print_line(escape_text(str(wanted), keep="\n"))
+                context.err.print_line(reveal_text(str(wanted), keep="\n"))
             raise
     _print_setup(context, plan, receipt, removed=args.remove)
 
@@ -110,7 +119,7 @@ def hook_command(context: CommandContext, args: argparse.Namespace) -> int:
         state=context.state,
     )
     if outcome.failure:
-        context.err.print_line(escape_text(outcome.failure))
+        context.err.print_line(reveal_text(outcome.failure))
         return _BLOCKED if args.strict else 0
     context.out.print_line(outcome.text)
     return 0

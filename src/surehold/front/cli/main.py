@@ -26,7 +26,7 @@ from surehold.front.cli.command import (
     overview_text,
 )
 from surehold.front.cli.output import Output, OutputFailed, output_to, prepare_streams, terminal_columns
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 DONE, REFUSED, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -303,11 +303,11 @@ def _fill_parser(parser: argparse.ArgumentParser, command: Command) -> None:
 
 def _report_wrong_usage(error: UsageError, out: Output, err: Output, *, wants_json: bool) -> int:
     if wants_json:
-        out.print_json({"error": InvalidArgument(str(error), reason="usage", action=error.hint).as_dict()})
+        out.print_json({"error": InvalidArgument(str(error), reason=error.reason, action=error.hint).as_dict()})
         return USAGE
     err.print_labelled("Wrong usage", str(error), "red", "bold")
     if error.hint:
-        err.print_line(escape_text(error.hint, keep="\n"))
+        err.print_line(reveal_text(error.hint, keep="\n"))
     return USAGE
 
 

@@ -1,6 +1,6 @@
 """Prints to a terminal or a pipe: colours, tables, times and sizes, and text that cannot attack a terminal.
 
-1. Nothing that comes from a file, a file name or an agent reaches the terminal without `escape_text`. Only `read` and
+1. Nothing that comes from a file, a file name or an agent reaches the terminal without `reveal_text`. Only `read` and
    `diff` write the exact bytes, and only into a pipe.
 2. Colour is an extra: every fact is also given in words or signs.
 3. A table fits a terminal; what goes into a pipe is never cut.
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, TextIO
 
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 TextStyle = Literal["bold", "dim", "red", "green", "yellow", "cyan", "plain"]
 _STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -123,7 +123,7 @@ class Output:
 
     def print_labelled(self, label: str, text: str, *styles: TextStyle) -> None:
         """Print `Label: text`, with only the label in colour."""
-        self.print_line(f"{self.paint(label, *styles)}: {escape_text(text)}")
+        self.print_line(f"{self.paint(label, *styles)}: {reveal_text(text)}")
 
     def print_numbered(self, rows: Sequence[str], *, start: int, last: int) -> None:
         """Print lines that are escaped already with their numbers, right-aligned as the last of them needs it."""
@@ -183,7 +183,7 @@ class Output:
 
     def print_table(self, columns: Sequence[TableColumn], rows: Iterable[Sequence[TableCell]]) -> None:
         """Print a table that fits the terminal; empty columns are left out."""
-        texts: list[list[TableCell]] = [[(escape_text(text), style) for text, style in row] for row in rows]
+        texts: list[list[TableCell]] = [[(reveal_text(text), style) for text, style in row] for row in rows]
         shown = [i for i in range(len(columns)) if any(row[i][0] for row in texts)]
         natural = {i: max(display_width(text) for text in (columns[i].title, *(r[i][0] for r in texts))) for i in shown}
         widths = _fit_widths(columns, natural, self.columns)

@@ -23,7 +23,7 @@ from surehold.front.cli.command import (
 )
 from surehold.front.cli.run_guard import PersonAsker, RemovalGuard, has_terminal
 from surehold.front.shared.person import person_name
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.capture.caller import CommandLine, RunEnding
@@ -155,7 +155,7 @@ def _run_captured(book: "_CommandBook") -> "RunEnding":
     book.context.err.flush()
     ending = run_captured(book.command_line(), lambda: book, asker)
     for sentence in asker.refusals:
-        book.context.err.print_line(f"surehold: {escape_text(sentence)}")
+        book.context.err.print_line(f"surehold: {reveal_text(sentence)}")
     return ending
 
 
@@ -171,10 +171,10 @@ def _has_channel(asker: PersonAsker) -> bool:
 def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
     err = context.err
     if ending.problem:
-        err.print_line(f"surehold: {escape_text(ending.problem)}")
+        err.print_line(f"surehold: {reveal_text(ending.problem)}")
     report = ending.report
     if problem := report.pop("problem", "") if report else "":
-        err.print_line(f"surehold: {escape_text(problem)}")
+        err.print_line(f"surehold: {reveal_text(problem)}")
     if report is None:
         err.print_line(
             "surehold: the supervisor ended before the command did. What was kept is recorded by: surehold recover"
@@ -182,8 +182,8 @@ def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
     elif report["not_kept"] and not report.get("joined"):
         err.print_line("surehold: what the command did was not captured completely:")
         for one in report["not_kept"][:_SHOWN_UNKEPT]:
-            where = f"{escape_text(one['path'])}: " if one["path"] else ""
-            err.print_line(f"  {where}{escape_text(one['why'])}")
+            where = f"{reveal_text(one['path'])}: " if one["path"] else ""
+            err.print_line(f"  {where}{reveal_text(one['why'])}")
         if len(report["not_kept"]) > _SHOWN_UNKEPT:
             err.print_line(f"  … {len(report['not_kept']) - _SHOWN_UNKEPT} more")
     err.flush()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.capture.kept.keeper import Keeper
@@ -156,7 +156,7 @@ def _wait_for_answer(question: dict[str, Any], terminal: IO[bytes] | None, conne
     waiting, problem = dict.fromkeys(connections, b""), "no person could be asked"
     if terminal is not None:
         rows = _spell_question(question, elsewhere=bool(waiting))
-        terminal.write("\n".join(escape_text(row) for row in rows).encode() + b" ")
+        terminal.write("\n".join(reveal_text(row) for row in rows).encode() + b" ")
     while terminal is not None or waiting:
         # A signal that comes right before a read blocks would be noticed only after it.
         ready = select.select([*waiting, *([terminal] if terminal else [])], [], [], _LOOK_SECONDS)[0]
@@ -188,7 +188,7 @@ def _read_terminal(terminal: IO[bytes] | None) -> Answer:
 def _tell_terminal(terminal: IO[bytes] | None, answer: Answer) -> None:
     if terminal is not None:
         word = "allowed" if answer.get("answer") else "refused"
-        terminal.write(f"\nsurehold: {word} by {escape_text(str(answer.get('who') or 'a person'))}\n".encode())
+        terminal.write(f"\nsurehold: {word} by {reveal_text(str(answer.get('who') or 'a person'))}\n".encode())
 
 
 def _hear(connection: socket.socket) -> bytes:

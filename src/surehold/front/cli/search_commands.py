@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from surehold.front.cli.command import CommandContext, argument, command, flag, repeatable
 from surehold.front.cli.output import format_count
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.search.query import MatchedLine, Search, SearchResult
@@ -102,13 +102,13 @@ def _print_found(context: CommandContext, finder: "Finder", search: "Search", fo
     if found.want != "lines":
         for path, count in found.counts:
             number = context.out.paint(f":{count}", "green") if found.want == "counts" else ""
-            context.out.print_line(context.out.paint(escape_text(path), "cyan") + number)
+            context.out.print_line(context.out.paint(reveal_text(path), "cyan") + number)
     elif context.out.is_terminal:
         _print_grouped(context, finder.mark_matches(search, found), found)
     else:
         for row in found.rows:
             sign = ":" if row.is_match else "-"
-            context.out.print_line(f"{escape_text(row.path)}{sign}{row.line}{sign}{row.text}")
+            context.out.print_line(f"{reveal_text(row.path)}{sign}{row.line}{sign}{row.text}")
     for note in (_summary_text(found), *found.notes, *((_TIME_UP_NOTE,) if found.truncated else ())):
         context.print_note(note)
 
@@ -118,7 +118,7 @@ def _print_grouped(context: CommandContext, marks: "Highlights", found: "SearchR
     for number, (path, rows) in enumerate(groupby(found.rows, key=lambda row: row.path)):
         if number:
             out.print_line()
-        out.print_line(out.paint(escape_text(path), "bold", "cyan"))
+        out.print_line(out.paint(reveal_text(path), "bold", "cyan"))
         before = 0
         for row in rows:
             if before and row.line > before + 1 and any(not each.is_match for each in found.rows):
@@ -133,11 +133,11 @@ def _paint_matches(context: CommandContext, row: "MatchedLine", marks: list[tupl
     text, at, pieces = row.text, 0, list[str]()
     for start, end in marks:
         pieces += [
-            escape_text(text[at:start], keep="\t"),
-            context.out.paint(escape_text(text[start:end], keep="\t"), "bold", "red"),
+            reveal_text(text[at:start], keep="\t"),
+            context.out.paint(reveal_text(text[start:end], keep="\t"), "bold", "red"),
         ]
         at = end
-    return "".join([*pieces, escape_text(text[at:], keep="\t")])
+    return "".join([*pieces, reveal_text(text[at:], keep="\t")])
 
 
 def _summary_text(found: "SearchResult") -> str:
@@ -169,7 +169,7 @@ def glob_command(context: CommandContext, args: argparse.Namespace) -> None:
         context.out.print_json({"files": [file.key for file in found.files], **facts, "notes": list(found.notes)})
         return
     for file in found.files:
-        context.out.print_line(context.out.paint(escape_text(file.key), "cyan"))
+        context.out.print_line(context.out.paint(reveal_text(file.key), "cyan"))
     skipped = f"; {format_count(found.skipped.ignored, 'entry', 'entries')} ignored" if found.skipped.ignored else ""
     summary = f"{format_count(found.total, 'file')}{skipped}." if found.total else f"Nothing found{skipped}."
     for note in (summary, *found.notes):

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import AlreadyExists, InvalidArgument, SureholdError
 from surehold.front.cli.change_view import print_receipt
-from surehold.front.cli.command import CommandContext, argument, command, flag, parse_positive, short_id, with_action
+from surehold.front.cli.command import (
+    CommandContext,
+    argument,
+    command,
+    flag,
+    parse_name,
+    parse_positive,
+    short_id,
+    with_action,
+)
 from surehold.front.cli.output import TableColumn, format_count, format_size
 from surehold.front.shared.ledger_json import trash_record
 from surehold.stores.upkeep import TrashQuery
@@ -66,14 +75,14 @@ def list_trash_command(context: CommandContext, args: argparse.Namespace) -> Non
     "restore",
     "Restore a deleted file, never over an existing file.",
     argument("item", "ID|PATH", "an id from `surehold trash list`, or the path the file had"),
-    argument("--to", "PATH", "restore it to this path instead"),
+    argument("--to", "PATH", "restore it to this path instead", type=parse_name, default=None),
     example="surehold restore notes/today.txt --to notes/yesterday.txt",
 )
 def restore_command(context: CommandContext, args: argparse.Namespace) -> None:
     with context.open_recorded_workspace() as workspace:
         name = _trash_id(workspace, args.item)
         try:
-            receipt = workspace.history.restore(name, to_path=args.to, author=context.author)
+            receipt = workspace.history.restore(name, to_path=args.to or "", author=context.author)
         except AlreadyExists as error:
             raise with_action(error, f"Use another path: surehold restore {short_id(name)} --to PATH") from None
     print_receipt(context, receipt, "Restored")

@@ -11,7 +11,7 @@ from surehold.errors import NotFound, PermissionDenied
 from surehold.front.cli.command import CommandContext, argument, as_path, command, flag, short_id
 from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.output import TableCell, TableColumn, format_count, format_size
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -274,10 +274,10 @@ def doctor_command(context: CommandContext, args: argparse.Namespace) -> int:
 
 
 def _print_coverage(context: CommandContext, key: str) -> int:
-    from surehold.front.hosts.agent_host import find_agent_host
+    from surehold.front.cli.host_commands import named_host
     from surehold.front.hosts.self_test import examine_host
 
-    host, out = find_agent_host(key), context.out
+    host, out = named_host(key), context.out
     found = examine_host(host, root=context.root, state_dir=context.state_dir)
     if context.json:
         missing = [{"what": what, "why": why} for what, why in found.not_covered.items()]
@@ -293,7 +293,7 @@ def _print_coverage(context: CommandContext, key: str) -> int:
         (TableColumn(title=host.name), TableColumn(title="covered"), TableColumn(title="why", least=16)), covered + rest
     )
     for line in found.failures:
-        out.print_labelled("Failed", escape_text(line), "red")
+        out.print_labelled("Failed", reveal_text(line), "red")
     return 0 if found.works else 1
 
 
@@ -346,8 +346,8 @@ def _print_report(
     context: CommandContext, root: "Path", findings: tuple["ProbeResult", ...], promises: tuple[Promise, ...]
 ) -> None:
     out = context.out
-    out.print_line(f"{out.paint('Workspace', 'dim')}  {escape_text(str(root))}")
-    out.print_line(f"{out.paint('History', 'dim')}    {escape_text(context.state_place)}")
+    out.print_line(f"{out.paint('Workspace', 'dim')}  {reveal_text(str(root))}")
+    out.print_line(f"{out.paint('History', 'dim')}    {reveal_text(context.state_place)}")
     out.print_line()
     columns = (TableColumn(title="trial"), TableColumn(title="works"), TableColumn(title="finding", least=16))
     out.print_table(
@@ -358,7 +358,7 @@ def _print_report(
     columns = (TableColumn(title="promise"), TableColumn(title="holds"))
     out.print_table(columns, [((one.name, "plain"), _STATE_MARKS[one.state]) for one in promises])
     for text in dict.fromkeys(text for one in promises for text in one.because):
-        out.print_line(f"  {escape_text(text)}")
+        out.print_line(f"  {reveal_text(text)}")
     out.print_line()
     _print_verdict(context, promises)
 

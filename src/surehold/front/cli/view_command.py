@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from surehold.errors import BinaryFile, FileTooLarge, NotebookInvalid
 from surehold.front.cli.command import FILE_ARGUMENT, CommandContext, argument, command, quote_for_shell
 from surehold.front.cli.output import Output, format_count, format_size
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.text.measure import TextRoom
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _view_image(context: CommandContext, path: str, snapshot: "Snapshot", kind: 
         facts = {"width": width, "height": height, "frames": found.frames, "orientation": found.orientation}
         out.print_json(_file_record(path, "image", snapshot, format=kind.name, mode=found.mode, **facts, shown=shown))
         return
-    out.print_line(f"{escape_text(path)}: {kind.name} image, {width} x {height} pixels, {format_size(snapshot.size)}")
+    out.print_line(f"{reveal_text(path)}: {kind.name} image, {width} x {height} pixels, {format_size(snapshot.size)}")
     if found.frames > 1:
         out.print_line(f"{found.frames} frames; this shows the first")
     if found.orientation != 1:
@@ -129,12 +129,12 @@ def _view_document(context: CommandContext, path: str, snapshot: "Snapshot", pag
         record = {"pages": facts.count, "title": facts.title, "outline": outline, "text": texts}
         out.print_json(_file_record(path, "pdf", snapshot, **record))
         return
-    out.print_line(f"{escape_text(path)}: PDF, {format_count(facts.count, 'page')}, {format_size(snapshot.size)}")
+    out.print_line(f"{reveal_text(path)}: PDF, {format_count(facts.count, 'page')}, {format_size(snapshot.size)}")
     if facts.title:
-        out.print_line(escape_text(facts.title))
+        out.print_line(reveal_text(facts.title))
     for entry in facts.outline:
         page = out.paint(f"  page {entry.page}", "dim") if entry.page else ""
-        out.print_line(f"{'  ' * (entry.level + 1)}{escape_text(entry.title)}{page}")
+        out.print_line(f"{'  ' * (entry.level + 1)}{reveal_text(entry.title)}{page}")
     if facts.outline_cut:
         out.print_line(out.paint("  … and more headings", "dim"))
     _print_pages(context, path, found, hint=not pages)
@@ -144,7 +144,7 @@ def _print_pages(context: CommandContext, path: str, found: "Document", *, hint:
     out = context.out
     for page in found.pages:
         out.print_line(out.paint(f"── page {page.number}", "dim"))
-        out.print_line(escape_text(page.text, keep="\n\t") or out.paint(f"({page.problem or 'no text'})", "dim"))
+        out.print_line(reveal_text(page.text, keep="\n\t") or out.paint(f"({page.problem or 'no text'})", "dim"))
     if hint and found.facts.count > len(found.pages):
         after = len(found.pages) + 1
         until = min(found.facts.count, after + 4)
@@ -158,7 +158,7 @@ def _view_notebook(context: CommandContext, path: str, snapshot: "Snapshot") -> 
     try:
         found = render_cells(snapshot, limit=_NO_LIMIT, room=TextRoom(size=_NO_LIMIT))
     except NotebookInvalid as error:
-        context.err.print_line(context.err.paint(escape_text(error.message), "yellow"))
+        context.err.print_line(context.err.paint(reveal_text(error.message), "yellow"))
         return False
     if context.json:
         cells = [cell.as_dict() for cell in found.cells]
@@ -171,11 +171,11 @@ def _view_notebook(context: CommandContext, path: str, snapshot: "Snapshot") -> 
 def _print_cells(context: CommandContext, path: str, found: "ShownNotebook") -> None:
     out = context.out
     cells = format_count(found.cell_count, "cell")
-    out.print_line(f"{escape_text(path)}: notebook, {cells}, {escape_text(found.language)}")
+    out.print_line(f"{reveal_text(path)}: notebook, {cells}, {reveal_text(found.language)}")
     for cell in found.cells:
         heading, _, body = cell.text_for_model().partition("\n")
-        out.print_line(out.paint(escape_text(heading), "cyan"))
-        out.print_line(escape_text(body, keep="\n\t"))
+        out.print_line(out.paint(reveal_text(heading), "cyan"))
+        out.print_line(reveal_text(body, keep="\n\t"))
 
 
 def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None:
@@ -190,7 +190,7 @@ def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None
         out.print_json(_file_record(path, "text", snapshot, **facts, shown=rows))
         return
     lines = format_count(snapshot.line_count, "line")
-    out.print_line(f"{escape_text(path)}: text, {lines}, {format_size(snapshot.size)}")
+    out.print_line(f"{reveal_text(path)}: text, {lines}, {format_size(snapshot.size)}")
     out.print_numbered([_cut_row(out, row) for row in rows], start=1, last=len(rows))
     if snapshot.line_count > len(rows):
         rest = format_count(snapshot.line_count - len(rows), "more line")
@@ -200,4 +200,4 @@ def _view_text(context: CommandContext, path: str, snapshot: "Snapshot") -> None
 def _cut_row(out: Output, row: str) -> str:
     rest = len(row) - _CHARACTERS
     more = out.paint(f" … {format_count(rest, 'more character')}", "dim") if rest > 0 else ""
-    return escape_text(row[:_CHARACTERS], keep="\t") + more
+    return reveal_text(row[:_CHARACTERS], keep="\t") + more

@@ -14,7 +14,7 @@ from typing import NoReturn
 from surehold.capture.joined import find_open_run
 from surehold.front.hosts.hook import locate_root, locate_state
 from surehold.front.hosts.hook_notes import HookNotes
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 _SESSION_VARIABLES = ("SUREHOLD_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _CALL_VARIABLES = ("SUREHOLD_CALL", "CODEX_TOOL_CALL_ID")
@@ -59,7 +59,7 @@ class ShellCall:
         if why:
             failure = f"surehold: what this command does cannot be undone, since it is not recorded: {why}"
             self.notes.log_failure(failure)
-            print(escape_text(failure), file=sys.stderr)  # noqa: T201 - whoever reads the output must know
+            print(reveal_text(failure), file=sys.stderr)  # noqa: T201 - whoever reads the output must know
         sys.stdout.flush()
         sys.stderr.flush()
         os.execv(self.shell, [self.shell, "-c", self.script])  # noqa: S606 - this is a shell

@@ -22,7 +22,7 @@ from surehold.front.shared.change_text import unseen_lines
 from surehold.front.shared.pending_approval import PendingApproval, approval_for
 from surehold.front.shared.person import person_name
 from surehold.text.diff_rows import classify_rows
-from surehold.text.escape import ensure_utf8, escape_lines, escape_text
+from surehold.text.escape import ensure_utf8, reveal_lines, reveal_text
 from surehold.tools.call import Json
 from surehold.workspace.proposal import CallAuthor
 from surehold.workspace.workspace import Workspace
@@ -111,12 +111,12 @@ class AppView(ResourceProvider):
 
     def _show_change(self, given: Json, caller: Caller) -> Json:
         history, view = self._workspace.history, self._change_of(given, caller)
-        rows = list(classify_rows(escape_lines(history.diff(view)).rstrip("\n")))
+        rows = list(classify_rows(reveal_lines(history.diff(view)).rstrip("\n")))
         if len(rows) > _MAX_ROWS:
             rows = [*rows[:_MAX_ROWS], ("note", f"… {len(rows) - _MAX_ROWS:,} more rows: surehold show {view}")]
         shown = history.show(view)
         first = shown.entries[0]
-        names = ", ".join(dict.fromkeys(escape_text(one.change.to_path or one.change.path) for one in shown.entries))
+        names = ", ".join(dict.fromkeys(reveal_text(one.change.to_path or one.change.path) for one in shown.entries))
         return {"title": f"{first.call.operation} {names}", "rows": rows, "undone": bool(shown.undone_by)}
 
     def _switch_change(self, given: Json, caller: Caller) -> Json:
@@ -139,10 +139,10 @@ def _question_data(one: PendingApproval) -> Json:
     request, unseen = one.request, len(one.view.hidden)
     return {
         "id": one.id,
-        "agent": escape_text(request.call.agent or "An agent"),
-        "summary": escape_text(request.summary),
+        "agent": reveal_text(request.call.agent or "An agent"),
+        "summary": reveal_text(request.summary),
         "totals": one.text.totals,
-        "why": escape_text(request.why),
+        "why": reveal_text(request.why),
         "rows": [[row.kind, row.text] for row in one.view.rows],
         "unseen": unseen,
         "allowable": not (unseen and request.is_protected),

@@ -29,7 +29,7 @@ from surehold.front.shared.approval_queue import ANSWER_SECONDS
 from surehold.front.shared.change_text import ChangeText, TextRow, TextView, unseen_lines
 from surehold.front.shared.pending_approval import Decision, approval_for, client_gone_error, duration_text
 from surehold.front.shared.person import person_name
-from surehold.text.escape import ensure_utf8, escape_text, preview_text
+from surehold.text.escape import ensure_utf8, preview_text, reveal_text
 from surehold.tools.call import Json
 from surehold.workspace.access.permission import Approval, PermissionRequest
 
@@ -182,12 +182,12 @@ class ApprovalForm:
 
 def _head_text(request: PermissionRequest, text: ChangeText) -> str:
     call = request.call
-    wants = f"`{escape_text(call.tool)}` wants to change {text.totals}."
+    wants = f"`{reveal_text(call.tool)}` wants to change {text.totals}."
     if request.command:
-        wants = f"{escape_text(call.agent or 'A command')} wants to {escape_text(request.summary)}. {text.totals}."
-    rows = [wants, escape_text(request.why)]
+        wants = f"{reveal_text(call.agent or 'A command')} wants to {reveal_text(request.summary)}. {text.totals}."
+    rows = [wants, reveal_text(request.why)]
     if call.reason:
-        rows.append(f"Reason given by the agent: {escape_text(preview_text(call.reason, _MAX_REASON_CHARS))}")
+        rows.append(f"Reason given by the agent: {reveal_text(preview_text(call.reason, _MAX_REASON_CHARS))}")
     return "\n".join(rows)
 
 

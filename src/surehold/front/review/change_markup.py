@@ -17,7 +17,7 @@ from surehold.front.review.history_markup import (
     render_undo_button,
 )
 from surehold.front.shared.ledger_json import describe_approval
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.workspace.undo.switch_board import ChangeView
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def render_change_facts(view: ChangeView) -> str:
         ("Undone by", view.undone_by),
         *approval.items(),
     ]
-    shown = "".join(f"<dt>{name}</dt><dd>{escape(escape_text(value))}</dd>" for name, value in facts if value)
+    shown = "".join(f"<dt>{name}</dt><dd>{escape(reveal_text(value))}</dd>" for name, value in facts if value)
     session = first.call.session
     if session:
-        link = f'<a href="{conversation_path(session)}">{escape(escape_text(session))}</a>'
+        link = f'<a href="{conversation_path(session)}">{escape(reveal_text(session))}</a>'
         shown += f"<dt>Session</dt><dd>{link}</dd>"
     return (
         f'<section class="card"><h1>{escape(operation_name(first))} <code>{escape(path_list(view))}</code></h1>'

@@ -15,7 +15,7 @@ from itertools import groupby, islice, pairwise, zip_longest
 
 from surehold.syntax.colours import ColourSpan, find_colours
 from surehold.text.diff_rows import HUNK_HEADER, RowKind, classify_rows
-from surehold.text.escape import escape_lines
+from surehold.text.escape import reveal_lines
 from surehold.text.snapshot import ABSENT, Snapshot, merge_ranges
 
 _MAX_ROW_CHARS = 20_000
@@ -112,7 +112,7 @@ def _cut_spans(line: bytes, start: int, spans: Sequence[ColourSpan]) -> list[Col
 
 def number_rows(diff: str) -> Iterator[DiffRow]:
     old, new, part = 1, 1, -1
-    for kind, text in classify_rows(escape_lines(diff).rstrip("\n")):
+    for kind, text in classify_rows(reveal_lines(diff).rstrip("\n")):
         if kind == "hunk" and (found := HUNK_HEADER.match(text)):
             first_old, first_new = (int(found[i]) + (found[i + 1] == "0") for i in (1, 3))
             gap, part = (old, new, first_new - new), part + 1
@@ -206,7 +206,7 @@ class DiffPainter:
         for at in kept:
             if at == count - half and count > _FOLDED_ROWS:
                 rows.append(f'<span class="note">… {count - len(kept):,} lines are not shown …\n</span>')
-            text = escape(escape_lines(decode(lines[at])).rstrip("\r\n"))
+            text = escape(reveal_lines(decode(lines[at])).rstrip("\r\n"))
             rows.append(f'<span class="same" data-old="{old + at}" data-new="{new + at}"> {text}\n</span>')
         word = "1 equal line" if count == 1 else f"{count:,} equal lines"
         return f'<details class="fold whole"><summary>{word}</summary><pre>{"".join(rows)}</pre></details>'

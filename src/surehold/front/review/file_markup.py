@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from surehold.front.review.diff_markup import FileSides, PageRoom, render_diff
 from surehold.front.review.markup import render_sentence
 from surehold.front.shared.ledger_json import format_move
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.workspace.undo.part import ChangedText
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def changed_text(net: "FileNetDiff") -> ChangedText:
 
 def render_file(one: ShownFile) -> str:
     net = one.net
-    name, key = escape(escape_text(format_move(net.key, net.to_key))), net.to_key or net.key
-    facts = f'<p class="facts">{escape(escape_text("; ".join(net.facts)))}</p>' if net.facts else ""
+    name, key = escape(reveal_text(format_move(net.key, net.to_key))), net.to_key or net.key
+    facts = f'<p class="facts">{escape(reveal_text("; ".join(net.facts)))}</p>' if net.facts else ""
     conflict = (
         f'<p class="notice">Each change by itself, since {render_sentence(net.conflict)}.</p>' if net.conflict else ""
     )

@@ -12,7 +12,7 @@ from surehold.front.review.markup import render_sentence
 from surehold.front.shared.ledger_json import format_command, format_move
 from surehold.stores.base import Entry
 from surehold.stores.upkeep import TrashItem
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.workspace.undo.switch_board import ChangeView
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def render_conversations(found: "Sequence[SessionSummary]", *, more: bool, older
     if not found:
         return ""
     rows = "".join(
-        f'<li id="conversation-{escape(escape_text(one.session))}" data-version="{escape(one.ended)}">'
-        f'<a href="{conversation_path(one.session)}">{escape(escape_text(one.agent or "an agent"))}</a> '
+        f'<li id="conversation-{escape(reveal_text(one.session))}" data-version="{escape(one.ended)}">'
+        f'<a href="{conversation_path(one.session)}">{escape(reveal_text(one.agent or "an agent"))}</a> '
         f"{render_time(one.ended)} · {_count(one.turns, 'turn')}, {_count(one.changes, 'change')} in "
         f"{_count(one.files, 'file')} {render_counts(one.added, one.removed)}</li>"
         for one in found
@@ -114,8 +114,8 @@ def render_summary(one: "SessionSummary") -> str:
         f"{_count(one.changes, 'change')} in {_count(one.files, 'file')} {render_counts(one.added, one.removed)}"
     )
     return (
-        f'<section class="card"><h1>{escape(escape_text(one.agent or "An agent"))}</h1><p>{facts}</p>'
-        f'<p class="quiet">Session <code>{escape(escape_text(one.session))}</code></p>{undo_all}</section>'
+        f'<section class="card"><h1>{escape(reveal_text(one.agent or "An agent"))}</h1><p>{facts}</p>'
+        f'<p class="quiet">Session <code>{escape(reveal_text(one.session))}</code></p>{undo_all}</section>'
     )
 
 
@@ -153,7 +153,7 @@ def render_turns(view: ConversationView) -> str:
         undo = _undo_form("Undo this turn", session=view.summary.session, turn=turn) if turn else ""
         rows = "".join(_render_step(view, one, is_newest=one.id == newest) for one in changes)
         parts.append(
-            f'<article class="turn"><h2>{escape(escape_text(title))}</h2>{undo}<ol class="rows">{rows}</ol></article>'
+            f'<article class="turn"><h2>{escape(reveal_text(title))}</h2>{undo}<ol class="rows">{rows}</ol></article>'
         )
     older = newer = ""
     if view.has_older_changes:
@@ -167,7 +167,7 @@ def render_turns(view: ConversationView) -> str:
 
 def _render_step(view: ConversationView, one: ChangeView, *, is_newest: bool) -> str:
     first = one.entries[0]
-    reason = f" {escape(escape_text(first.call.reason))}" if first.call.reason else ""
+    reason = f" {escape(reveal_text(first.call.reason))}" if first.call.reason else ""
     state = change_state(one)
     after = ""
     if first.ok and not is_newest:
@@ -234,7 +234,7 @@ def render_filter(wanted: ChangeFilter) -> str:
 
 def _render_change_row(view: ChangeView) -> str:
     first, state = view.entries[0], change_state(view)
-    agent = escape(escape_text(author_name(first)))
+    agent = escape(reveal_text(author_name(first)))
     if first.call.session:
         agent = f'<a href="{conversation_path(first.call.session)}">{agent}</a>'
     return (
@@ -255,7 +255,7 @@ def _render_purpose(view: ChangeView) -> str:
     call = view.entries[0].call
     text = call.reason or (f"$ {format_command(call)}" if call.argv else "")
     cut = f"{text[:_MAX_REASON_CHARS]} …" if len(text) > _MAX_REASON_CHARS else text
-    return f'<p class="reason">{escape(escape_text(cut))}</p>' if text else ""
+    return f'<p class="reason">{escape(reveal_text(cut))}</p>' if text else ""
 
 
 def author_name(entry: Entry) -> str:
@@ -278,7 +278,7 @@ def counted_entries(view: ChangeView) -> Sequence[Entry]:
 
 
 def path_list(view: ChangeView) -> str:
-    names = [escape_text(format_move(one.change.path, one.change.to_path)) for one in counted_entries(view)]
+    names = [reveal_text(format_move(one.change.path, one.change.to_path)) for one in counted_entries(view)]
     rest = f" and {len(names) - _MAX_LISTED_PATHS} more" if len(names) > _MAX_LISTED_PATHS else ""
     return ", ".join(names[:_MAX_LISTED_PATHS]) + rest
 
@@ -318,7 +318,7 @@ def render_file_history(
     lines = f'<pre class="diff blame" tabindex="0">{rows}</pre>{_render_blame_links(key, blame)}' if rows else ""
     said = f'<p class="notice">{render_sentence(problem)}</p>' if problem else ""
     return (
-        f'<section class="card"><h1><code>{escape(escape_text(key))}</code></h1>{render_changes(views)}{older}</section>'
+        f'<section class="card"><h1><code>{escape(reveal_text(key))}</code></h1>{render_changes(views)}{older}</section>'
         f"<section><h1>Who wrote each line</h1>{said}{lines}</section>"
     )
 
@@ -337,20 +337,20 @@ def _render_blame_links(key: str, blame: BlamePart) -> str:
 
 def _cut_line(text: str) -> str:
     rest = len(text) - _MAX_LINE_CHARS
-    return escape_text(text) if rest <= 0 else f"{escape_text(text[:_MAX_LINE_CHARS])} … {rest:,} more characters"
+    return reveal_text(text) if rest <= 0 else f"{reveal_text(text[:_MAX_LINE_CHARS])} … {rest:,} more characters"
 
 
 def _blame_label(line: "BlamedLine") -> str:
     if line.entry is None or line.entry.call.operation == "external":
         return '<span class="who">outside</span>'
-    who = escape(escape_text(line.entry.call.agent or "-")[:12])
+    who = escape(reveal_text(line.entry.call.agent or "-")[:12])
     return f'<a class="who" href="/review/change/{escape(line.entry.change_id)}">{who}</a>'
 
 
 def render_trash(items: Sequence[TrashItem], *, more: bool = False) -> str:
     rows = "".join(
-        f"<tr><td>{render_time(one.trashed)}</td><td>{escape(escape_text(one.agent or '-'))}</td>"
-        f"<td><code>{escape(escape_text(one.path))}</code></td><td>{one.version.size:,} bytes</td>"
+        f"<tr><td>{render_time(one.trashed)}</td><td>{escape(reveal_text(one.agent or '-'))}</td>"
+        f"<td><code>{escape(reveal_text(one.path))}</code></td><td>{one.version.size:,} bytes</td>"
         f'<td><form method="post" action="/review/restore"><input type="hidden" name="item" value="{escape(one.id)}">'
         "<button>Restore</button></form></td></tr>"
         for one in items

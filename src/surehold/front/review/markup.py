@@ -12,7 +12,7 @@ from surehold.errors import InvalidArgument
 from surehold.front.review.diff_markup import FileSides, PartControl, render_diff
 from surehold.front.shared.change_text import TextRow, unseen_lines
 from surehold.front.shared.pending_approval import PendingApproval
-from surehold.text.escape import escape_editable, escape_text
+from surehold.text.escape import escape_editable, reveal_text
 from surehold.text.snapshot import Snapshot
 from surehold.workspace.undo.part import ChangedText
 
@@ -29,7 +29,7 @@ _NOT_ASKED_HERE = (
 
 def render_sentence(text: str) -> str:
     """Render a sentence of ours; what it quotes by backticks, such as names, is shown as code."""
-    return _QUOTED.sub(r"<code>\1</code>", escape(escape_text(text)))
+    return _QUOTED.sub(r"<code>\1</code>", escape(reveal_text(text)))
 
 
 def render_document(title: str, body: str, *, notice: str = "", state: str = "", project: str = "") -> str:
@@ -39,13 +39,13 @@ def render_document(title: str, body: str, *, notice: str = "", state: str = "",
 
 def render_document_begin(title: str, *, notice: str = "", state: str = "", project: str = "") -> str:
     """Render all of a page up to what it is about; `DOCUMENT_END` goes after that."""
-    name = escape(escape_text(project)) if project else "what agents did, and what they ask for"
+    name = escape(reveal_text(project)) if project else "what agents did, and what they ask for"
     status = f'<p class="notice" role="status">{render_sentence(notice)}</p>' if notice else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{escape(escape_text(title))}</title>
+<title>{escape(reveal_text(title))}</title>
 <link rel="icon" href="/review/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/review/page.css"><script src="/review/page.js" defer></script>
 </head>
@@ -83,7 +83,7 @@ def render_sign_in(project: str, *, wrong: bool = False, is_chosen: bool = False
     return render_document(
         "Surehold: sign in",
         f"""<section class="card"><h1>Sign in</h1>{problem}
-<p>This page shows what agents changed in <strong>{escape(escape_text(project))}</strong>, and lets you answer for them,
+<p>This page shows what agents changed in <strong>{escape(reveal_text(project))}</strong>, and lets you answer for them,
 so it is for you alone. This browser is not signed in, or the server has another token now.</p>
 <p>Run <code>surehold review</code> in the project: it prints a link that signs you in, and opens it.</p>
 <form method="post" action="/review/sign-in" id="sign-in"><p>{source}</p>
@@ -139,13 +139,13 @@ def _render_question(card: QuestionCard, body: str = "") -> str:
     request, view = question.request, question.view
     call, many = request.call, len(request.files) != 1
     level = "h1" if body else "h2"
-    note = f" Its note: {escape(escape_text(call.reason))}" if call.reason else ""
+    note = f" Its note: {escape(reveal_text(call.reason))}" if call.reason else ""
     body = body or _render_files(question) or _render_unseen(question) + _render_rows(view.rows, list_files=many)
     return f"""<article class="card question" id="question-{escape(question.id)}" data-version="{card.version}">
-<{level}>{escape(escape_text(call.agent or "An agent"))} wants to {escape(escape_text(request.summary))}</{level}>
+<{level}>{escape(reveal_text(call.agent or "An agent"))} wants to {escape(reveal_text(request.summary))}</{level}>
 <p class="status" aria-live="polite">{_render_status(card)}</p>
 <p><strong>{escape(question.text.totals)}.</strong> {render_sentence(request.why)}
-It calls <code>{escape(escape_text(call.tool))}</code>.{note}</p>
+It calls <code>{escape(reveal_text(call.tool))}</code>.{note}</p>
 {body}
 {_render_answers(card)}</article>"""
 
@@ -280,7 +280,7 @@ def _render_files(question: PendingApproval) -> str:
         box, sides = box_for(file), FileSides(name=one.key, before=one.before, after=one.after)
         if one.diff:
             return render_diff(one.diff, limit=len(one.diff), sides=sides, part=box)
-        return f"<p>{escape(escape_text(one.key))}, without content: {box(0)}</p>" if box else ""
+        return f"<p>{escape(reveal_text(one.key))}, without content: {box(0)}</p>" if box else ""
 
     diffs = "".join(render_one(index, one) for index, one in enumerate(texts))
     return (f"<ul>{listed}</ul>" if len(request.files) > 1 else "") + warnings + hint + diffs

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from surehold.text.diff_rows import RowKind, classify_rows
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 from surehold.text.plan import EditPlan, diff_of_plan
 from surehold.text.snapshot import ABSENT
 from surehold.workspace.access.permission import PermissionRequest
@@ -62,8 +62,8 @@ class ChangeText:
     def rows(self) -> tuple[TextRow, ...]:
         if self._command:
             return tuple(_command_rows(self._command))
-        found = [TextRow("file", escape_text(one.summary)) for one in self._files]
-        found += (TextRow("warning", escape_text(text)) for one in self._files for text in one.warnings)
+        found = [TextRow("file", reveal_text(one.summary)) for one in self._files]
+        found += (TextRow("warning", reveal_text(text)) for one in self._files for text in one.warnings)
         for one in self._files:
             found += _diff_rows(one)
             if one.change.to_path:
@@ -144,12 +144,12 @@ def _cut_middle(text: str) -> str:
 def _command_rows(command: "CommandQuestion") -> Iterator[TextRow]:
     import shlex
 
-    yield TextRow("file", f"Command: {escape_text(shlex.join(command.argv))}")
+    yield TextRow("file", f"Command: {reveal_text(shlex.join(command.argv))}")
     if more := command.removed_count - len(command.removed):
         yield TextRow("removed", f"… {more:,} more, which were deleted before these")
     for path in command.removed:
-        yield TextRow("removed", f"deleted: {escape_text(path)}")
-    yield TextRow("removed", f"{'to be changed' if command.is_protected else 'next'}: {escape_text(command.next)}")
+        yield TextRow("removed", f"deleted: {reveal_text(path)}")
+    yield TextRow("removed", f"{'to be changed' if command.is_protected else 'next'}: {reveal_text(command.next)}")
 
 
 def _diff_rows(one: FileReceipt) -> Iterator[TextRow]:
@@ -161,7 +161,7 @@ def _diff_rows(one: FileReceipt) -> Iterator[TextRow]:
     # CRLF in every row is not news; CR in some rows only is the difference one looks for.
     hide_cr = bool(content) and all(row.endswith("\r") for row in content)
     for kind, row in found:
-        yield TextRow(kind, escape_text(row.removesuffix("\r") if hide_cr else row, keep="\t"))
+        yield TextRow(kind, reveal_text(row.removesuffix("\r") if hide_cr else row, keep="\t"))
     if plan.changes_bytes and plan.after.exists and not (plan.before.is_text and plan.after.is_text):
         yield from (TextRow("added", f"+{row}") for row in _hex_rows(plan.after.data))
 
@@ -170,11 +170,11 @@ def _move_rows(one: FileReceipt, *, is_protected: bool) -> Iterator[TextRow]:
     gone, after, name = one.displaced, one.plan.after, one.change.to_path
     if gone.exists:
         diff = diff_of_plan(EditPlan(before=gone, after=ABSENT), from_name=name, to_name=name, limit=None).text
-        yield from (TextRow(kind, escape_text(row, keep="\t")) for kind, row in classify_rows(diff))
+        yield from (TextRow(kind, reveal_text(row, keep="\t")) for kind, row in classify_rows(diff))
     if is_protected:
-        yield TextRow("header", f"All of {escape_text(name)}:")
+        yield TextRow("header", f"All of {reveal_text(name)}:")
         rows = after.text.removesuffix("\n").split("\n") if after.is_text and after.size else _hex_rows(after.data)
-        yield from (TextRow("moved", " " + escape_text(row, keep="\t")) for row in rows)
+        yield from (TextRow("moved", " " + reveal_text(row, keep="\t")) for row in rows)
 
 
 def _hex_rows(data: bytes) -> Iterator[str]:

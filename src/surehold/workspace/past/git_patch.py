@@ -53,6 +53,9 @@ def _held(version: Version | None) -> Version | None:
 def _render_rows(file: FileNetDiff, before: Version | None, after: Version | None) -> Iterator[str]:
     to_key = file.to_key or file.key
     old_mode, new_mode = _git_mode(before), _git_mode(after)
+    same = before is not None and after is not None and file.before.data == file.after.data
+    if same and not file.to_key and old_mode == new_mode:
+        return  # only what git does not record, and git refuses a heading alone
     yield f"diff --git {_quote(f'a/{file.key}')} {_quote(f'b/{to_key}')}\n"
     if before is None:
         yield f"new file mode {new_mode}\n"
@@ -60,7 +63,6 @@ def _render_rows(file: FileNetDiff, before: Version | None, after: Version | Non
         yield f"deleted file mode {old_mode}\n"
     elif old_mode != new_mode:
         yield f"old mode {old_mode}\nnew mode {new_mode}\n"
-    same = before is not None and after is not None and file.before.data == file.after.data
     if file.to_key:
         yield "similarity index 100%\n" if same else ""
         yield f"rename from {_quote(file.key)}\nrename to {_quote(to_key)}\n"

@@ -15,15 +15,20 @@ _SPELLINGS = "Say it as 2026-11-17T10:00, 2026-11-17, 10:00 (today), 2h or 30m o
 
 def parse_moment(text: str, *, now: datetime, zone: tzinfo | None = None) -> str:
     """Return a moment that has passed, as the ledger spells it; without a zone, that of the machine counts."""
-    word = text.strip().lower().removesuffix(" ago").strip()
-    try:
-        moment = _read_word(word, text.strip(), now=now, zone=zone)
-    except (ValueError, OverflowError):
-        raise InvalidArgument(f"`{text[:80]}` is not a time.", reason="bad_time", action=_SPELLINGS) from None
+    moment = read_moment(text, now=now, zone=zone)
     if moment > now:
         message = f"`{text[:80]}` is in the future: {moment.astimezone(zone).strftime('%Y-%m-%d %H:%M:%S')}."
         raise InvalidArgument(message, reason="future_time", action="Name a time that has passed.")
     return utc_timestamp(moment)
+
+
+def read_moment(text: str, *, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Return the moment that words name, also one to come; refuse what is not a time."""
+    word = text.strip().lower().removesuffix(" ago").strip()
+    try:
+        return _read_word(word, text.strip(), now=now, zone=zone)
+    except (ValueError, OverflowError):
+        raise InvalidArgument(f"`{text[:80]}` is not a time.", reason="bad_time", action=_SPELLINGS) from None
 
 
 def _read_word(word: str, text: str, *, now: datetime, zone: tzinfo | None) -> datetime:

@@ -7,6 +7,7 @@ from typing import Any
 
 from surehold.errors import LOG, NotFound, SpelledText, UndoConflict, spell
 from surehold.stores.base import Entry
+from surehold.workspace.past.selectors import SWITCHING
 from surehold.workspace.proposal import Proposal
 from surehold.workspace.undo.planner import (
     FileOutcome,
@@ -62,7 +63,16 @@ class SelectionSwitch:
         own = timeline.own_entries.intersection(map(name_entry, selected))
         if self._operation == "redo":
             return own - timeline.active
-        return timeline.undo_switches({entry.change_id for entry in selected}, own)
+        return timeline.undo_switches({entry.change_id for entry in selected}, own, self._named_keys(selected))
+
+    def _named_keys(self, selected: Sequence[Entry]) -> frozenset[str] | None:
+        """Return the names of the files that are meant, if of a selected undo or redo not everything is; None elsewhere."""
+        names = frozenset(map(name_entry, selected))
+        ids = {entry.change_id for entry in selected if entry.call.operation in SWITCHING}
+        of_switches = (one for one in self._timeline.changes if one.id in ids)
+        if all(names.issuperset(map(name_entry, one.entries)) for one in of_switches):
+            return None
+        return frozenset(key for entry in selected for key in (entry.change.path, entry.change.to_path) if key)
 
     @cached_property
     def outcomes(self) -> list[FileOutcome]:

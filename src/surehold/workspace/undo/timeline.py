@@ -150,13 +150,28 @@ class Timeline:
             return self._switches[change_id]
         return frozenset(map(name_entry, self.changes[self._positions[change_id]].entries))
 
-    def undo_switches(self, change_ids: Iterable[str], own: frozenset[str]) -> frozenset[str]:
-        """Return the entries to switch so that these changes did nothing: neither their own nor what they undid or redid."""
+    def undo_switches(
+        self, change_ids: Iterable[str], own: frozenset[str], keys: AbstractSet[str] | None = None
+    ) -> frozenset[str]:
+        """Return the entries to switch so that these changes did nothing: neither their own nor what they undid or redid.
+
+        With keys only what they undid or redid of the files that were called so then counts.
+        """
         wanted: dict[str, bool] = dict.fromkeys(own, False)
         for change_id in sorted(self._turned_on.keys() & change_ids, key=self.position_of):
-            for name in self._switches[change_id]:
+            names = self._switches[change_id] if keys is None else self._switched_at(change_id, keys)
+            for name in names:
                 wanted.setdefault(name, name not in self._turned_on[change_id])
         return frozenset(name for name, is_on in wanted.items() if (name in self.active) != is_on)
+
+    def _switched_at(self, change_id: str, keys: AbstractSet[str]) -> Iterator[str]:
+        """Yield the entries that a change switched of the files that had these names before or after it."""
+        before = self.active_before(change_id)
+        after = before ^ self._switches[change_id]
+        for name in self._switches[change_id]:
+            files = self._files_of_entry.get(name, ())
+            if any(file.find_key(active) in keys for file in files for active in (before, after)):
+                yield name
 
     def files_of(self, entries: Iterable[str]) -> list[FileTrail]:
         """Return every file that one of these entries was about, each once."""

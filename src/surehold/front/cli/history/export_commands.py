@@ -14,7 +14,7 @@ from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import SELECTOR_OPTIONS, SUBJECTS_ARGUMENT, selected_entries
 from surehold.front.cli.output import format_count
 from surehold.front.shared.ledger_json import entry_record
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.stores.base import Entry
@@ -52,7 +52,7 @@ def export_command(context: CommandContext, args: argparse.Namespace) -> None:
         else:
             with ProgressLine(context.err, "Exporting") as progress:
                 size = _write_output(args.output, progress.count(pieces))
-            sentence = f"Wrote {format_count(number, 'change')} to {escape_text(args.output)}."
+            sentence = f"Wrote {format_count(number, 'change')} to {reveal_text(args.output)}."
             context.print_outcome(sentence, output=args.output, changes=number, bytes=size, left_out=left_out)
     for note in left_out if not context.json else ():
         context.print_note(f"Left out: {note}.")
@@ -177,7 +177,7 @@ def commit_trailers(entries: "list[Entry]") -> list[str]:
     ordered = sorted(entries, key=lambda one: one.seq)
     agents = dict.fromkeys(one.call.agent for one in ordered if one.call.agent)
     changes = dict.fromkeys(one.change_id for one in ordered if one.call.operation not in {"undo", "redo"})
-    clean = (escape_text(" ".join(name.split())) for name in agents)
+    clean = (reveal_text(" ".join(name.split())) for name in agents)
     return [*(f"Agent: {name}" for name in clean), *(f"Surehold-Change: {name}" for name in changes)]
 
 
@@ -192,8 +192,8 @@ def _unsettled(entries: "list[Entry]", settled: AbstractSet[str]) -> "list[Entry
 
 def _default_message(entries: "list[Entry]", names: Sequence[str], settled: AbstractSet[str]) -> str:
     ordered = sorted(_unsettled(entries, settled), key=lambda one: one.seq)
-    reasons = [*dict.fromkeys(escape_text(" ".join(one.call.reason.split())) for one in ordered if one.call.reason)]
+    reasons = [*dict.fromkeys(reveal_text(" ".join(one.call.reason.split())) for one in ordered if one.call.reason)]
     if len(reasons) == 1:
         return reasons[0]
-    subject = f"Change {escape_text(names[0])}" if len(names) == 1 else f"Change {format_count(len(names), 'file')}"
+    subject = f"Change {reveal_text(names[0])}" if len(names) == 1 else f"Change {format_count(len(names), 'file')}"
     return "\n".join((subject, "", *(f"- {reason}" for reason in reasons[:_MAX_REASONS]))) if reasons else subject

@@ -11,7 +11,7 @@ from surehold.front.cli.command import CommandContext, argument, command, flag, 
 from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
 from surehold.front.cli.output import TableCell, TableColumn, format_count
 from surehold.front.shared.ledger_json import entry_record, format_command, format_move
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -110,7 +110,7 @@ def _print_log(
 
 
 def _print_empty_log(context: CommandContext) -> None:
-    root = escape_text(os.path.realpath(context.root))
+    root = reveal_text(os.path.realpath(context.root))
     context.print_outcome(f"Nothing has been changed through Surehold in {root} yet.", entries=[], more=False)
     if not context.json:
         context.out.print_line("Try it: surehold edit PATH --old 'one text' --new 'another'")
@@ -231,16 +231,16 @@ def _print_change(
     words = [
         out.paint(short_id(one.id), "yellow"),
         out.paint(out.format_time(first.timestamp), "dim"),
-        escape_text(author_name(first)),
+        reveal_text(author_name(first)),
         out.paint(first.call.operation, "cyan"),
-        escape_text(paths_text(one)),
-        out.paint(f"({text})", "dim") if (text := escape_text(_result_text(one))) else "",
-        escape_text(_purpose_text(one)),
+        reveal_text(paths_text(one)),
+        out.paint(f"({text})", "dim") if (text := reveal_text(_result_text(one))) else "",
+        reveal_text(_purpose_text(one)),
     ]
     out.print_line("  ".join(word for word in words if word))
     if args.stat:
         for entry in shown_entries(one):
-            path = escape_text(format_move(entry.change.path, entry.change.to_path))
+            path = reveal_text(format_move(entry.change.path, entry.change.to_path))
             out.print_line(f"    {path}  {format_line_counts(entry.change)}".rstrip())
     if workspace and args.patch:
         diff = workspace.history.diff(one.id) if first.ok else "".join(entry.change.diff for entry in one.entries)

@@ -20,7 +20,7 @@ from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import PATHS_ARGUMENT, SELECTOR_OPTIONS, read_selectors
 from surehold.front.cli.output import TableColumn, format_count
 from surehold.front.shared.ledger_json import entry_record
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.workspace.past.blame import BlamedLine
@@ -56,7 +56,7 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     if not context.has_history():
         nothing: dict[str, Any] = {"agents": [], "outside": [], "last": []}
         context.print_outcome(
-            f"{escape_text(root)}: nothing has been changed through Surehold yet.", **facts, **nothing
+            f"{reveal_text(root)}: nothing has been changed through Surehold yet.", **facts, **nothing
         )
         return
     from surehold.stores.base import LedgerQuery
@@ -83,8 +83,8 @@ def status_command(context: CommandContext, _: argparse.Namespace) -> None:
     out.print_labelled("Outside edits", shown if outside else older)
     out.print_line("Last changes:")
     for one in last:
-        entry, path = one.entries[0], escape_text(paths_text(one))
-        when, who = out.format_time(entry.timestamp), escape_text(author_name(entry))
+        entry, path = one.entries[0], reveal_text(paths_text(one))
+        when, who = out.format_time(entry.timestamp), reveal_text(author_name(entry))
         out.print_line(
             f"  {out.paint(short_id(entry.change_id), 'yellow')}  {when}  {who}  {entry.call.operation} {path}"
         )

@@ -2,10 +2,11 @@
 
 import argparse
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from surehold.errors import InvalidArgument, NotFound
-from surehold.front.cli.command import Argument, argument, as_path, with_action
+from surehold.front.cli.command import Argument, argument, as_path, parse_moment_word, with_action
 
 if TYPE_CHECKING:
     from surehold.stores.base import Entry
@@ -16,23 +17,27 @@ if TYPE_CHECKING:
 _FULL_ID_CHARS = 26
 
 
-def _selector(name: str, metavar: str, text: str) -> Argument:
-    """Return an option whose empty value is refused: a script that lost a name must not mean everything."""
-    return argument(name, metavar, text, type=_parse_word, default=None)
-
-
 def _parse_word(word: str) -> str:
+    """Return the value of a selector; refuse an empty one: a script that lost a name must not mean everything."""
     if not word.strip():
         raise argparse.ArgumentTypeError("it is empty; leave the option out to select everything")
     return word
+
+
+def _parse_time(word: str) -> str:
+    return parse_moment_word(_parse_word(word))
+
+
+def _selector(name: str, metavar: str, text: str, parse: Callable[[str], str] = _parse_word) -> Argument:
+    return argument(name, metavar, text, type=parse, default=None)
 
 
 SELECTOR_OPTIONS = (
     _selector("--session", "S", "only this session: `last`, or the beginning or end of its id"),
     _selector("--agent", "A", "only agents whose name begins so; `outside` for other programs"),
     _selector("--turn", "T", "only this turn of a session: `last`, or its id"),
-    _selector("--since", "T", "only from then on: 2026-11-17T10:00, 10:00, 2h, yesterday"),
-    _selector("--until", "T", "only before then"),
+    _selector("--since", "T", "only from then on: 2026-11-17T10:00, 10:00, 2h, yesterday", _parse_time),
+    _selector("--until", "T", "only before then", _parse_time),
 )
 PATHS_ARGUMENT = argument("paths", "PATH", "only these files, or what is below these directories", nargs="*")
 SUBJECTS_ARGUMENT = argument("subject", "CHANGE|PATH", "a change; or files, with or without selectors", nargs="*")

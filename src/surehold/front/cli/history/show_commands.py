@@ -24,7 +24,7 @@ from surehold.front.shared.ledger_json import (
     format_move,
     known_exit_code,
 )
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 if TYPE_CHECKING:
     from surehold.stores.base import Call, Change
@@ -66,13 +66,13 @@ def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple
     yield "Change", out.paint(view.id, "yellow")
     exact = parse_timestamp(first.timestamp).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
     yield "When", f"{exact} ({out.format_time(first.timestamp)})" if out.is_terminal else exact
-    yield "Who", escape_text(author_name(first)) + (f", session {escape_text(call.session)}" if call.session else "")
+    yield "Who", reveal_text(author_name(first)) + (f", session {reveal_text(call.session)}" if call.session else "")
     yield from _call_facts(call)
     for entry in view.entries:
         change = entry.change
         if change.sets_times_only:
             continue
-        path = escape_text(format_move(change.path, change.to_path))
+        path = reveal_text(format_move(change.path, change.to_path))
         yield "What", f"{out.paint(call.operation, 'cyan')} {path}{_size_text(change)}"
         if change.before != change.after:
             yield "Before", change.before.sha256 if change.before else "(no file)"
@@ -84,25 +84,25 @@ def _change_facts(context: CommandContext, view: "ChangeView") -> Iterator[tuple
     for label, text in {
         key: value for entry in view.entries for key, value in describe_approval(entry).items()
     }.items():
-        yield label, escape_text(text)
+        yield label, reveal_text(text)
     yield "Outcome", _outcome_text(context, view)
 
 
 def _call_facts(call: "Call") -> Iterator[tuple[str, str]]:
     if call.turn:
-        yield "Turn", escape_text(call.turn)
+        yield "Turn", reveal_text(call.turn)
     if call.reason:
-        yield "Why", escape_text(call.reason)
+        yield "Why", reveal_text(call.reason)
     if call.undoes:
         yield "Redoes" if call.operation == "redo" else "Undoes", _undone_text(call)
     if call.argv:
         code = known_exit_code(call)
-        yield "Command", escape_text(format_command(call))
+        yield "Command", reveal_text(format_command(call))
         yield "Exit", "unknown: its supervisor was killed" if code is None else str(code)
 
 
 def _undone_text(call: "Call") -> str:
-    undone = escape_text(call.undoes)
+    undone = reveal_text(call.undoes)
     return f"what {undone} undid" if call.operation == "redo" else undone
 
 
@@ -117,7 +117,7 @@ def _size_text(change: "Change") -> str:
 def _outcome_text(context: CommandContext, view: "ChangeView") -> str:
     failed = next((entry for entry in view.entries if not entry.ok), None)
     if failed:
-        return f"{context.out.paint('refused', 'red')}: {failed.error_kind}. {escape_text(failed.message)}"
+        return f"{context.out.paint('refused', 'red')}: {failed.error_kind}. {reveal_text(failed.message)}"
     return f"undone by {view.undone_by}" if view.undone_by else "applied"
 
 
@@ -175,15 +175,15 @@ def _net_diff(context: CommandContext, workspace: "Workspace", args: argparse.Na
         return
     for one in files:
         counts = " ".join(f"{sign}{n}" for sign, n in (("+", one.added), ("-", one.removed)) if n)
-        name = escape_text(format_move(one.key, one.to_key))
+        name = reveal_text(format_move(one.key, one.to_key))
         if args.stat:
-            context.out.print_line(f"{name}  {', '.join((*map(escape_text, one.facts), counts))}".rstrip(", "))
+            context.out.print_line(f"{name}  {', '.join((*map(reveal_text, one.facts), counts))}".rstrip(", "))
         if one.conflict:
             context.print_note(f"{one.key}: not one difference, but each change by itself, since {one.conflict}.")
         if args.stat:
             continue
         for fact in one.facts:
-            context.out.print_line(f"{name}: {escape_text(fact)}")
+            context.out.print_line(f"{name}: {reveal_text(fact)}")
         if one.diff:
             print_diff(context.out, one.diff)
         elif not one.facts:
@@ -209,11 +209,11 @@ def _diff_of_files(context: CommandContext, workspace: "Workspace", words: list[
     changed = [one for one in found if one.diff or one.facts]
     for one in changed:
         for fact in one.facts:
-            context.out.print_line(f"{escape_text(one.key)}: {escape_text(fact)}")
+            context.out.print_line(f"{reveal_text(one.key)}: {reveal_text(fact)}")
         if one.diff:
             print_diff(context.out, one.diff)
     for word in words if not changed else ():
-        context.out.print_line(f"{escape_text(word)} is unchanged since its last recorded change.")
+        context.out.print_line(f"{reveal_text(word)} is unchanged since its last recorded change.")
 
 
 def _since_record(one: "FileNetDiff") -> dict[str, object]:

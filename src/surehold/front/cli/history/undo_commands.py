@@ -6,7 +6,7 @@ from typing import Literal
 
 from surehold.errors import InvalidArgument, NotFound
 from surehold.front.cli.change_view import print_receipt
-from surehold.front.cli.command import DRY_RUN_FLAG, Command, CommandContext, argument, command, flag
+from surehold.front.cli.command import DRY_RUN_FLAG, Command, CommandContext, argument, command, flag, parse_name
 from surehold.front.cli.history.progress import ProgressLine
 from surehold.front.cli.history.selector_options import (
     SELECTOR_OPTIONS,
@@ -16,7 +16,7 @@ from surehold.front.cli.history.selector_options import (
     read_selectors,
 )
 from surehold.front.cli.output import format_count
-from surehold.text.escape import escape_text
+from surehold.text.escape import reveal_text
 
 _PARTIAL_FLAG = flag("--partial", "do what can be done, and leave out what later changes depend on")
 
@@ -76,7 +76,7 @@ def rewind_command(context: CommandContext, args: argparse.Namespace) -> None:
         call, number = entries[0].call, len({entry.change_id for entry in entries})
         running = workspace.history.open_runs(ChangeSelection(session=call.session, turn=call.turn))
         turn = f"turn {call.turn}" if call.turn else "everything"
-        what = escape_text(f"{turn} of {call.agent or 'session'} {call.session[-8:]}: {format_count(number, 'change')}")
+        what = reveal_text(f"{turn} of {call.agent or 'session'} {call.session[-8:]}: {format_count(number, 'change')}")
         if not (args.yes or args.dry_run):
             _confirm(context, f"Undo {what}?")
         with ProgressLine(context.err, "Undoing"):
@@ -101,7 +101,7 @@ def _confirm(context: CommandContext, question: str) -> None:
     "revert",
     "Bring files back to their last recorded state, or an earlier one.",
     argument("paths", "FILE", "files, or directories for everything recorded below them", nargs="+"),
-    argument("--to", "CHANGE", "as they were right after this change", dest="to_change"),
+    argument("--to", "CHANGE", "as they were right after this change", dest="to_change", type=parse_name, default=None),
     DRY_RUN_FLAG,
     note="Without --to it removes what other programs did since, and brings deleted files back.",
     example="surehold revert src/app.py\n  surehold revert src/app.py --to 7k2m9qxr",
@@ -116,7 +116,7 @@ def revert_command(context: CommandContext, args: argparse.Namespace) -> None:
             point = point_at(view.entries, view.id)
         receipt = revert_files(workspace, args.paths, point, author=context.author, dry_run=args.dry_run)
     if not receipt.files and not context.json:
-        context.out.print_line(f"{escape_text(', '.join(args.paths))}: nothing to revert.")
+        context.out.print_line(f"{reveal_text(', '.join(args.paths))}: nothing to revert.")
         if not args.to_change:
             context.print_hint("To go further back: surehold log FILE, then surehold revert FILE --to CHANGE")
         return
