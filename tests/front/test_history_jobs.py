@@ -17,7 +17,7 @@ from front.shell import Shell
 from spec.marks import requirement
 from surehold.app import open_workspace
 from surehold.errors import NotFound
-from surehold.workspace.session import CurrentServer
+from surehold.workspace.session import CurrentServer, Session
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -119,6 +119,25 @@ def test_a_file_is_undone_alone_also_where_an_undo_of_several_files_touched_it(s
 
     shell.json("undo", "a.txt")
 
+    assert (text(shell), text(shell, "b.txt")) == (TEXT, TEXT)
+
+
+@requirement("history:undo:path", "history:undo:selection")
+@pytest.mark.parametrize("undone", [["a.txt", "b.txt"], ["b.txt", "a.txt"], ["b.txt"]], ids=" ".join)
+def test_a_change_that_was_undone_file_by_file_is_made_again_whole(shell: Shell, undone: list[str]) -> None:
+    for name in ("a.txt", "b.txt"):
+        shell.write(name, TEXT)
+    with open_workspace(shell.root) as workspace:
+        patch = "".join(f"--- {name}\n+++ {name}\n@@ -2 +2 @@\n-line 2\n+LINE 2\n" for name in ("a.txt", "b.txt"))
+        changed = str(workspace.session(agent="claude-code").apply_patch(patch).change_id)
+    for name in undone:
+        shell.json("undo", name)
+
+    shell.json("redo", changed)
+
+    assert text(shell) == text(shell, "b.txt") == TEXT.replace("line 2\n", "LINE 2\n")
+    assert shell("redo", changed).code == 1
+    shell.json("undo", changed)
     assert (text(shell), text(shell, "b.txt")) == (TEXT, TEXT)
 
 
@@ -663,7 +682,7 @@ def test_names_and_reasons_of_agents_are_escaped_where_they_leave_the_history(sh
     subprocess.run(["git", "add", "-A"], cwd=shell.root, check=True)
     subprocess.run(["git", "commit", "-qm", "base"], cwd=shell.root, check=True)
     with open_workspace(shell.root) as workspace:
-        session = workspace.session(agent="evil\n\x1b[31mred")
+        session = Session(workspace, id="named by a client", agent="evil\n\x1b[31mred")
         session.read("a.txt")
         session.edit("a.txt", ("one", "two"), reason="fix \x1b[2J \u202e it")
 

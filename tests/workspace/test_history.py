@@ -43,6 +43,20 @@ def test_undo_brings_back_the_bytes_and_redo_the_change(bench: Bench) -> None:
     assert [e.call.operation for e in history.log()] == ["undo", "redo", "undo", "edit"]
 
 
+@requirement("history:blame:lines")
+def test_a_line_that_an_undo_removed_and_a_redo_brought_back_is_from_its_change(bench: Bench) -> None:
+    bench.put("a", TEXT)
+    change = edit(bench, "a", "line 5\n", "five\nmore\n").change_id
+    history = bench.workspace.history
+
+    history.undo(change)  # the file is a version again that was there before
+    other = edit(bench, "a", "line 15\n", "fifteen\n").change_id
+    history.redo(change)  # and this one is new
+
+    names = {line.text: line.entry.change_id for line in blame_file(bench.workspace, "a") if line.entry}
+    assert names == {"five": change, "more": change, "fifteen": other}
+
+
 @requirement("engine:undo:selective")
 def test_an_earlier_change_is_undone_and_later_ones_stay(bench: Bench) -> None:
     bench.put("a", TEXT)

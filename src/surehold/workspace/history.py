@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from surehold.errors import LOG, InvalidArgument, StaleFile, SureholdError, UndoConflict, spell, undo_command
 from surehold.stores.base import Call, Entry, Intent, LedgerQuery
 from surehold.stores.ledger_entries import normalize_timestamp
-from surehold.stores.ledger_rules import switched_changes
 from surehold.stores.upkeep import Pruned, iterate_trash
 from surehold.workspace.past.history_reader import MAX_SCANNED_ENTRIES, HistoryReader
 from surehold.workspace.past.recorded import no_history_error, recorded_key
@@ -26,6 +25,7 @@ from surehold.workspace.past.selectors import (
     refuse_empty,
     refuse_unrecorded,
 )
+from surehold.workspace.undo.recorded_changes import name_entry
 from surehold.workspace.undo.switch_board import ChangeView, load_board_of, refuse_undone, require_undone
 
 if TYPE_CHECKING:
@@ -84,15 +84,21 @@ class History(HistoryReader):
         if not reference:
             return self._take_back(self._last_undone(), "redo", author=author, dry_run=dry_run)
         view = self.show(reference)
-        require_undone(view)
-        if len(self._switched_with(view)) == 1:
+        if not self._is_partly_undone(view):
+            require_undone(view)
+        if view.undone_by and self._was_undone_alone(view):
             return self._take_back(self.show(view.undone_by), "redo", author=author, dry_run=dry_run)
         return self.switch_entries(view.entries, "redo", author=author, dry_run=dry_run, offers_part=False)
 
-    def _switched_with(self, view: ChangeView) -> set[str]:
-        """Return the changes that were undone together with one."""
+    def _is_partly_undone(self, view: ChangeView) -> bool:
+        return not view.undone_by and load_board_of(self._store, view.id).is_partly_undone(view.entries)
+
+    def _was_undone_alone(self, view: ChangeView) -> bool:
+        """Tell whether one change undid all of a change, and nothing else."""
         entries = self._store.list_entries(LedgerQuery(change_id=view.undone_by, limit=MAX_SCANNED_ENTRIES))
-        return {name for entry in entries for name in switched_changes(entry.change)} or {view.id}
+        switched = {name for entry in entries for name in entry.change.undoes}
+        own = {name_entry(entry) for entry in view.entries if entry.ok}
+        return not switched or switched == own
 
     def undo_selected(
         self, words: Selectors, *, author: "CallAuthor | None" = None, partial: bool = False, dry_run: bool = False
@@ -236,7 +242,7 @@ class History(HistoryReader):
             raise InvalidArgument(f"Change {view.id} changed nothing.", reason="nothing_to_undo", action=action)
         call = _author_of(author).make_call(operation, operation, undoes=view.id)
         undid_several = any(entry.change.undoes for entry in view.entries)
-        if undid_several or load_board_of(self._store, view.id).is_partly_undone(view.entries):
+        if undid_several or self._is_partly_undone(view):
             refuse_undone(view)
             return self.switch_entries(
                 view.entries, "undo", author=author, dry_run=dry_run, recorded_as=operation, offers_part=False

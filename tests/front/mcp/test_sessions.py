@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from front.mcp.client import StdioClient
+from front.mcp.client import StdioClient, Version
 from front.mcp.site import Site
 from spec.marks import requirement
 from surehold import Workspace
@@ -35,6 +35,15 @@ def test_a_process_is_a_session_and_the_agent_is_the_client(site: Site) -> None:
     assert found["b1.txt"] == found["b2.txt"]
     assert found["a1.txt"][0] != found["b1.txt"][0]
     assert (found["a1.txt"][1], found["b1.txt"][1]) == ("claude-code", "gemini-cli")
+
+
+@requirement("session:stdio:process")
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_client_whose_name_has_line_breaks_is_recorded_in_one_line(site: Site, version: Version) -> None:
+    with site.start(client="two\nlines\0 \x1b[31m", version=version) as server:
+        server.call("create_file", {"path": "a.txt", "content": ""})
+
+    assert sessions_of(site)["a.txt"][1] == r"two\nlines\x00 \x1b[31m"
 
 
 @requirement("session:http:handle")

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from surehold.errors import InvalidArgument
 from surehold.front.mcp.protocol import CALL_ID_KEY, IDEMPOTENCY_KEY, REPAIRED_KEY, SESSION_KEY, Era
+from surehold.text.escape import escape_text
 from surehold.tools.call import Json, ProgressListener, ignore_progress
 from surehold.workspace.access.permission import Approval
 from surehold.workspace.session import CurrentServer, Session
@@ -182,7 +183,9 @@ class SessionRegistry:
         with self._lock:
             session = self._open.get(known)
             if session is None:
-                session = self._open[known] = self._workspace.session(agent=caller.client or "mcp", id=known)
+                session = self._open[known] = self._workspace.session(
+                    agent=escape_text(caller.client) or "mcp", id=known
+                )
             self._open.move_to_end(known)
             while len(self._open) > _MAX_OPEN_SESSIONS:
                 self._open.popitem(last=False)

@@ -2,7 +2,9 @@
 
 import os
 
+from surehold.text.escape import escape_text
+
 
 def person_name() -> str:
     """Return the name under which a person's changes and answers are recorded."""
-    return os.environ.get("USER") or "person"
+    return escape_text(os.environ.get("USER", "")) or "person"

@@ -117,12 +117,12 @@ def _carry_lines(versions: "_KnownVersions", steps: Sequence[_VersionStep], *, t
         change = step.entry.change
         if step.before and step.after and step.before.sha256 == step.after.sha256:
             pass
-        elif step.after and _comes_back(step.entry) and step.after.sha256 in whole:
-            carried.lines[:] = whole[step.after.sha256]
         elif trust_diffs and change.diff and not change.diff_truncated:
             carried.splice_diff(change.diff, step.entry)
         else:
             carried.splice_versions(versions.read_rows(step.before), versions.read_rows(step.after), step.entry)
+        if step.after and _comes_back(step.entry) and step.after.sha256 in whole:
+            carried.lines[:] = whole[step.after.sha256]
         if step.after and step.after.sha256 in returned:
             whole[step.after.sha256] = [*carried.lines]
         known = step.after
