@@ -12,6 +12,7 @@ from spec.marks import requirement
 from stores.scenes import fill_history
 from surehold.app import open_workspace
 from surehold.front.cli.command import COMMAND_MODULES
+from surehold.library.session import AgentSession
 
 SCRIPT = """
 read a.txt
@@ -155,7 +156,7 @@ def test_neither_an_agent_nor_its_reason_nor_content_can_steer_the_terminal(shel
     shell.write("b.txt", "one\n")
     evil = "\x1b[2J\x07\x9b31m\u202e"
     with open_workspace(shell.root) as workspace:
-        session = workspace.session(agent=f"robot{evil}", id=f"session{evil}")
+        session = AgentSession(workspace, id=f"session{evil}", agent=f"robot{evil}")  # as an older history may have it
         change = session.edit("a.txt", ("one", f"two{evil}"), reason=f"because{evil}").change_id
         session.delete("b.txt", expected_sha256=workspace.fingerprint("b.txt"), reason=evil)
 

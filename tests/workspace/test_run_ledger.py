@@ -38,6 +38,11 @@ class Meeting:
     recorded: Change | None
     is_named: bool = False
 
+    @property
+    def keeps_before(self) -> bool:
+        """Whether what the command met is kept apart, since no entry may have it."""
+        return self.is_named and self.did.before is not None and self.did.before.kind == "file"
+
 
 def changed(before: Version | None, after: Version | None) -> Change:
     return Change(path="a", before=before, after=after)
@@ -100,4 +105,5 @@ def test_the_part_of_a_command_that_came_after_an_edit_is_its_own(meeting: Meeti
         not_kept=[UnkeptPath(key="a", why=recorder._CHANGED_BETWEEN)] if meeting.is_named else [],
         renamed={"x": "y"},
         unrecorded=["deleted"],
+        displaced=[("a", meeting.did.before)] if meeting.keeps_before and meeting.did.before else [],
     )
