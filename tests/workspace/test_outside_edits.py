@@ -14,7 +14,7 @@ from disk.test_outside_writers import Striking, held_open
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.disk.local import LocalDisk
-from surehold.errors import OutsideWorkspace, StaleFile
+from surehold.errors import OldTextNotFound, OutsideWorkspace, StaleFile
 from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import LedgerQuery
 from surehold.stores.ledger_entries import utc_now
@@ -305,3 +305,22 @@ def test_a_change_that_another_program_took_over_while_it_was_visible_is_made_on
     versions = [after for _, _, after in desk.history("a")]
     assert b"one\ntwo\noutside\n" in versions
     assert versions[-1] == left + b"later\n"
+
+
+@requirement("outside:retry:taken_over")
+def test_a_change_that_left_nothing_is_not_taken_for_made_because_anything_holds_nothing(
+    desk: Desk, kernel: Striking
+) -> None:
+    session, path = desk.workspace.session(), desk.root / "a"
+    session.create("a", "one\n")
+
+    def save() -> None:
+        (desk.root / "a~").write_bytes(b"outside\n")
+        (desk.root / "a~").rename(path)
+
+    kernel.before.append(save)
+
+    with pytest.raises(OldTextNotFound):
+        session.edit("a", ("one\n", ""))
+
+    assert path.read_bytes() == b"outside\n"

@@ -194,7 +194,8 @@ class EditPlan:
             return other == self.after
         rows = (hunk.lines for hunk in self.hunks(context=1))
         changed = [b"".join(row[1:] for row in lines if row[:1] != b"-") for lines in rows]
-        return not self.is_wide and all(other.data.count(one) > self.before.data.count(one) for one in changed if one)
+        # Of lines that are gone with all around them nothing is left that could be found.
+        return not self.is_wide and all(one and other.data.count(one) > self.before.data.count(one) for one in changed)
 
     @cached_property
     def is_wide(self) -> bool:
