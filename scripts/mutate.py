@@ -158,8 +158,8 @@ def _end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def trace_tests(copies: Sequence[PrivateCopy]) -> list[TracedTest]:
-    """Return every test of TRACED that passes, the fastest first.
+def trace_tests(copies: Sequence[PrivateCopy], names: Sequence[str]) -> list[TracedTest]:
+    """Return every test of these files that passes, the fastest first.
 
     A file is traced again when it changed, or a module that its tests execute.
     """
@@ -168,12 +168,6 @@ def trace_tests(copies: Sequence[PrivateCopy]) -> list[TracedTest]:
         free.put(copy)
     NOTES.mkdir(exist_ok=True)
     digests = {str(file.relative_to(PACKAGE)): _digest(file) for file in PACKAGE.rglob("*.py")}
-    names = [
-        str(file.relative_to(PROJECT))
-        for folder in TRACED
-        for file in sorted((PROJECT / "tests" / folder).rglob("test_*.py"))
-        if not _TALKS_TO_SERVER.search(file.read_text("utf-8"))
-    ]
     changed = [name for name in names if not _is_valid(name, digests)]
 
     def trace(batch: Sequence[str]) -> None:
@@ -200,6 +194,15 @@ def trace_tests(copies: Sequence[PrivateCopy]) -> list[TracedTest]:
         count = -(-len(changed) // _TRACED_AT_ONCE)
         list(pool.map(trace, (changed[number::count] for number in range(count))))
     return sorted((test for name in names for test in _passing_tests(_note_of(name))), key=lambda one: one.seconds)
+
+
+def _traced_files() -> list[str]:
+    return [
+        str(file.relative_to(PROJECT))
+        for folder in TRACED
+        for file in sorted((PROJECT / "tests" / folder).rglob("test_*.py"))
+        if not _TALKS_TO_SERVER.search(file.read_text("utf-8"))
+    ]
 
 
 def _digest(file: Path) -> str:
@@ -276,8 +279,8 @@ class MutationRun:
         for copy in copies:
             self._free.put(copy)
 
-    def try_all(self, sample: Sequence[Mutant]) -> None:
-        """Let all mutants meet the tests that execute them, and then those that are left the slow ones."""
+    def try_all(self, sample: Sequence[Mutant], *, with_slow: bool) -> None:
+        """Let all mutants meet the tests that execute them, and then, where wished, those that are left the slow ones."""
         known = {one: killer for one in sample if (killer := self._memory.find_killer(one))}
         self.killers |= known
         left = [one for one in sample if one not in known]
@@ -285,8 +288,9 @@ class MutationRun:
         shares = [left[number :: len(self._copies)] for number in range(len(self._copies))]
         with ThreadPoolExecutor(len(self._copies)) as pool:
             list(pool.map(self._try_share, self._copies, shares))
-            print(f"The slow tests for those that are left: {len(self.survivors())}.", flush=True)
-            list(pool.map(self._try_wide, self.survivors()))
+            if with_slow:
+                print(f"The slow tests for those that are left: {len(self.survivors())}.", flush=True)
+                list(pool.map(self._try_wide, self.survivors()))
         self._forget_flaky()
 
     def survivors(self) -> list[Mutant]:
@@ -362,6 +366,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones are drawn")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many are tried at once")
     parser.add_argument("--only", default="", help="the beginning of a path in src/surehold: draw from there alone")
+    parser.add_argument("--tests", nargs="+", default=[], help="files of tests: let the mutants meet these alone")
     options = parser.parse_args()
     mutants = [one for one in all_mutants(PACKAGE) if one.path.startswith(options.only)]
     drawn = draw_sample(mutants, seed=options.seed, count=options.mutants)
@@ -374,10 +379,10 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
         copies = [PrivateCopy(Path(directory) / str(number)) for number in range(options.jobs)]
-        tests = trace_tests(copies)
+        tests = trace_tests(copies, options.tests or _traced_files())
         print(f"{len(tests)} tests are traced.", flush=True)
         run = MutationRun(copies, tests)
-        run.try_all(sample)
+        run.try_all(sample, with_slow=not options.tests)
     survivors, decided = run.survivors(), len(run.killers)
     percent = 100 * (decided - len(survivors)) / max(decided, 1)
     print(f"\n{decided - len(survivors)} of {decided} killed: {percent:.1f} % (seed {options.seed}).")
