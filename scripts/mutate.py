@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -100,23 +100,31 @@ class PrivateCopy:
             _end_group(process)
         return json.loads(report.read_text("utf-8")) if report.exists() else {"failed": ["the start of pytest"]}
 
-    def try_in_forks(self, mutants: Sequence[tuple[Mutant, Sequence[str]]]) -> Iterator[str | None]:
+    def try_in_forks(
+        self, mutants: Sequence[tuple[Mutant, Sequence[str]]], seconds: Mapping[str, float]
+    ) -> Iterator[str | None]:
         """Yield which test noticed each mutant, empty if none did; None where it must be tried with a fresh start."""
         done = 0
         while done < len(mutants):
-            for killer in self._fork_until_stuck(mutants[done:]):
+            for killer in self._fork_until_stuck(mutants[done:], seconds):
                 yield killer
                 done += 1
             if done < len(mutants):  # this one ended pytest, or kept it: the others are tried without it
                 yield None
                 done += 1
 
-    def _fork_until_stuck(self, mutants: Sequence[tuple[Mutant, Sequence[str]]]) -> Iterator[str | None]:
+    def _fork_until_stuck(
+        self, mutants: Sequence[tuple[Mutant, Sequence[str]]], seconds: Mapping[str, float]
+    ) -> Iterator[str | None]:
         rows, results, package = self._directory / "mutants.json", self._directory / "results", "src/surehold"
         results.unlink(missing_ok=True)
         sources = {one.path: (self._directory / package / one.path).read_bytes() for one, _ in mutants}
         told = [
-            {"path": one.path, "source": one.apply(sources[one.path]).decode(), "tests": tests}
+            {
+                "path": one.path,
+                "source": one.apply(sources[one.path]).decode(),
+                "tests": {test: seconds.get(test, _TEST_SECONDS) for test in tests},
+            }
             for one, tests in mutants
         ]
         rows.write_text(json.dumps(told), encoding="utf-8")
@@ -298,7 +306,8 @@ class MutationRun:
 
     def _try_share(self, copy: PrivateCopy, share: Sequence[Mutant]) -> None:
         picked, later = [(mutant, pick_tests(mutant, self._tests)[0]) for mutant in share], list[int]()
-        for index, killer in enumerate(copy.try_in_forks(picked)):
+        seconds = {test.id: test.seconds for test in self._tests}
+        for index, killer in enumerate(copy.try_in_forks(picked, seconds)):
             if killer is None:
                 later.append(index)
             else:

@@ -7,11 +7,13 @@ it, where the functions that the mutant changes get their new code.
 import gc
 import importlib
 import json
+import math
+import mmap
 import os
 import resource
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -20,8 +22,8 @@ from typing import Any
 from hypothesis import Phase, settings
 
 PACKAGE = Path(__file__).parents[1] / "src" / "surehold"
-_CPU_SECONDS, _WALL_SECONDS = 60, 600
-"""How long all tests of one mutant may take; whoever computes or waits for longer is tried again, test by test."""
+_SPARE_SECONDS, _SLOWER, _WALL_SECONDS = 5, 4, 600
+"""How much more of the processor a test may take with a mutant than without; and how long all tests of one may wait."""
 
 
 def pytest_configure(config: Any) -> None:
@@ -38,6 +40,10 @@ class MutationPlugin:
         self._wish, self._until = wish, time.monotonic() + wish["wall_seconds"]
         self._failed, self._seconds, self._is_cut = list[str](), dict[str, float](), False
         self._test_began = 0.0
+        self._killers: dict[str, list[str]] = {}
+        self._functions: dict[str, list[FunctionType]] = {}
+        self._under_way = mmap.mmap(-1, 4)
+        """Which test a fork is at, counted from 1."""
         self._coverage: Any = None
         if wish["trace"]:
             import coverage
@@ -50,30 +56,48 @@ class MutationPlugin:
         if not self._wish["mutants"]:
             return None
         items = {item.nodeid: item for item in session.items}
+        mutants = json.loads(Path(self._wish["mutants"]).read_text("utf-8"))
+        for path in {mutant["path"] for mutant in mutants}:
+            importlib.import_module("surehold." + path.removesuffix(".py").replace("/", "."))
+        self._functions = find_functions()
+        gc.freeze()  # what all forks share is not looked through in each of them
         with Path(self._wish["results"]).open("w", encoding="utf-8") as results:
-            for mutant in json.loads(Path(self._wish["mutants"]).read_text("utf-8")):
-                found = self._try_mutant(mutant, [items[test] for test in mutant["tests"] if test in items])
+            for mutant in mutants:
+                found = self.try_mutant(mutant, [items[test] for test in mutant["tests"] if test in items])
                 results.write(f"{json.dumps(found)}\n")
                 results.flush()
         return True
 
-    def _try_mutant(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
-        """Return the first test that fails also alone, empty if all pass; None where no function can be changed."""
+    def try_mutant(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
+        """Return the first test that fails or does not end, also alone; empty if all pass; None where no function can be changed.
+
+        Tests that noticed other mutants of the module come first, the last one before others.
+        """
+        killers = self._killers.setdefault(mutant["path"], [])
+        items = sorted(items, key=lambda item: -killers.index(item.nodeid) if item.nodeid in killers else 1)
         found = self.try_in_fork(mutant, items)
+        while found is None and (late := self._test_under_way(items)):
+            if self.try_in_fork(mutant, [late]) != "":
+                return late.nodeid  # it takes many times as long as without the mutant
+            items = items[items.index(late) + 1 :]
+            found = self.try_in_fork(mutant, items)
         names = [item.nodeid for item in items]
-        while found in names and self.try_in_fork(mutant, [items[names.index(found)]]) == "":
+        while found in names[1:] and self.try_in_fork(mutant, [items[names.index(found)]]) == "":
             names, items = names[(after := names.index(found) + 1) :], items[after:]  # the tests before it disturbed it
             found = self.try_in_fork(mutant, items)
+        if found in names:
+            killers[:] = [*(one for one in killers if one != found), found]
         return found
 
     def try_in_fork(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
+        """Return the first test that fails; None where no function can be changed, or one of the tests does not end."""
         reader, writer = os.pipe()
+        self._under_way[:] = (0).to_bytes(4)
         child = os.fork()
         if child == 0:
             try:
                 os.setsid()
                 os.close(reader)
-                resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS + 5))
                 os.write(writer, json.dumps(self._run_mutated(mutant, items)).encode())
             finally:
                 os._exit(0)
@@ -87,12 +111,18 @@ class MutationPlugin:
             os.killpg(child, signal.SIGKILL)
         return None if was_killed else json.loads(answer)
 
+    def _test_under_way(self, items: list[Any]) -> Any:
+        """Return the test that the last fork did not come to the end of; None if it began none."""
+        return next(iter(items[number - 1 : number]), None) if (number := int.from_bytes(self._under_way)) else None
+
     def _run_mutated(self, mutant: dict[str, Any], items: list[Any]) -> str | None:
         file = PACKAGE / mutant["path"]
-        importlib.import_module("surehold." + mutant["path"].removesuffix(".py").replace("/", "."))
-        if not patch_functions(str(file), file.read_bytes(), mutant["source"].encode()):
+        if not patch_functions(self._functions, str(file), file.read_bytes(), mutant["source"].encode()):
             return None
         for index, item in enumerate(items):
+            self._under_way[:] = (index + 1).to_bytes(4)
+            most = _SPARE_SECONDS + _SLOWER * mutant["tests"][item.nodeid]
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + most), resource.RLIM_INFINITY))
             following = next(iter(items[index + 1 :]), None)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self._failed:
@@ -144,16 +174,24 @@ def _wait_or_kill(child: int) -> bool:
     return os.WIFSIGNALED(ended[1])
 
 
-def patch_functions(file: str, source: bytes, mutated: bytes) -> bool:
+def find_functions() -> dict[str, list[FunctionType]]:
+    """Return all functions that there are, by the file of their code."""
+    found: dict[str, list[FunctionType]] = {}
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            found.setdefault(one.__code__.co_filename, []).append(one)
+    return found
+
+
+def patch_functions(functions: Mapping[str, list[FunctionType]], file: str, source: bytes, mutated: bytes) -> bool:
     """Give every function of a file the code that it has in the mutated file; tell whether that changed any."""
     old, new = (list(_all_codes(compile(text, file, "exec"))) for text in (source, mutated))
     if [code.co_qualname for code in old] != [code.co_qualname for code in new]:
         return False
     changed = {(a.co_qualname, a.co_firstlineno): b for a, b in zip(old, new, strict=True) if a != b}
     patched = False
-    for function in [one for one in gc.get_objects() if isinstance(one, FunctionType)]:
-        code = changed.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
-        if code and function.__code__.co_filename == file:
+    for function in functions.get(file, ()):
+        if code := changed.get((function.__code__.co_qualname, function.__code__.co_firstlineno)):
             function.__code__ = code
             patched = True
     return patched

@@ -4,7 +4,9 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mutate
@@ -136,7 +138,6 @@ def test_what_was_traced_holds_until_the_tests_or_a_module_that_they_execute_cha
     monkeypatch.setattr(mutate, "PROJECT", tmp_path)
     monkeypatch.setattr(mutate, "PACKAGE", tmp_path / "src" / "surehold")
     monkeypatch.setattr(mutate, "NOTES", tmp_path / "notes")
-    monkeypatch.setattr(mutate, "TRACED", ("text",))
     name, traced = "tests/text/test_a.py", list[str]()
     for path, text in ((name, "1"), ("src/surehold/a.py", "2"), ("src/surehold/b.py", "3")):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -155,12 +156,12 @@ def test_what_was_traced_holds_until_the_tests_or_a_module_that_they_execute_cha
 
     def trace() -> int:
         traced.clear()
-        assert [one.id for one in mutate.trace_tests([TracingCopy()])] == [f"{name}::t"]
+        assert [one.id for one in mutate.trace_tests([TracingCopy()], [name])] == [f"{name}::t"]
         return len(traced)
 
     with monkeypatch.context() as patch:
         patch.setattr(TracingCopy, "run_tests", end_early)
-        assert mutate.trace_tests([TracingCopy()]) == []  # said, and traced again next time
+        assert mutate.trace_tests([TracingCopy()], [name]) == []  # said, and traced again next time
     assert (trace(), trace()) == (1, 0)
     for path, count in (("src/surehold/b.py", 0), ("src/surehold/a.py", 1), (name, 1)):
         (tmp_path / path).write_text("changed")
@@ -180,7 +181,7 @@ def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: 
     clean = copy.run_tests(tests, seconds=60, trace=True)
     draft = find_mutants("workspace/draft.py", (PACKAGE / "workspace" / "draft.py").read_bytes())
     on_import = next(one for one in draft if one.scope == "Draft")
-    forked = list(copy.try_in_forks([(mutant, noticed), (on_import, noticed)]))
+    forked = list(copy.try_in_forks([(mutant, noticed), (on_import, noticed)], {}))
 
     assert len(noticed) == 1
     assert forked == [noticed[0], None]
@@ -211,7 +212,7 @@ def test_a_mutant_that_ends_or_keeps_pytest_is_tried_alone_and_the_others_go_on(
     file.parent.mkdir(parents=True)
     file.write_bytes((PACKAGE / "text" / "snapshot.py").read_bytes())
 
-    assert list(StuckCopy().try_in_forks([(one, ()) for one in mutants])) == ["a", "b", None, "d", None, "f"]
+    assert list(StuckCopy().try_in_forks([(one, ()) for one in mutants], {})) == ["a", "b", None, "d", None, "f"]
     assert [process.poll() is not None for process in started] == [True] * 3
 
 
@@ -261,6 +262,33 @@ def test_every_place_that_a_mutant_is_sent_to_has_tests() -> None:
 
     assert [place for place in places if not (place.is_file() or any(place.rglob("test_*.py")))] == []
     assert [name for name in mutate.WIDE if not (PACKAGE / name).is_dir()] == []
+
+
+def test_what_noticed_a_mutant_of_a_module_comes_first_for_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin, forks = MutationPlugin({"seconds": 60, "wall_seconds": 60, "trace": False}), list[list[str]]()
+
+    def fork(_: MutationPlugin, mutant: dict[str, Any], items: list[SimpleNamespace]) -> str:
+        forks.append([one.nodeid for one in items])
+        return mutant["killer"]
+
+    monkeypatch.setattr(MutationPlugin, "try_in_fork", fork)
+    for path, killer in (("a.py", "c"), ("a.py", "b"), ("a.py", "c"), ("a.py", ""), ("b.py", "")):
+        plugin.try_mutant({"path": path, "killer": killer}, [SimpleNamespace(nodeid=name) for name in "abcd"])
+
+    assert forks[-2:] == [["c", "b", "a", "d"], ["a", "b", "c", "d"]]
+
+
+def test_a_test_that_takes_many_times_as_long_with_a_mutant_has_noticed_it(tmp_path: Path) -> None:
+    path, tests = "text/snapshot.py", ["tests/workspace/test_reading.py"]
+    mutants = find_mutants(path, (PACKAGE / path).read_bytes())
+    mutant = next(one for one in mutants if one.scope == "merge_ranges" and one.mutated == "None")
+    copy = PrivateCopy(tmp_path / "copy")
+    with copy.mutated(mutant):
+        noticed = copy.run_tests(tests, seconds=60)["failed"]
+
+    assert (
+        list(copy.try_in_forks([(replace(mutant, mutated="max(iter(int, 1))"), noticed)], {noticed[0]: 0.1})) == noticed
+    )
 
 
 def test_a_fork_that_hangs_is_tried_again_test_by_test(monkeypatch: pytest.MonkeyPatch) -> None:
