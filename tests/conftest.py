@@ -30,7 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"  # it is read at the first use: nothing of a test leaves this machine
 
-for _number in (signal.SIGINT, signal.SIGQUIT):  # a shell that starts us in the background has them ignored
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # a background job has them ignored, or one under nohup
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
