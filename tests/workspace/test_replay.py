@@ -10,7 +10,7 @@ from surehold.errors import NotFound
 from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version, sha256_hex
 from surehold.workspace.undo import replay as replay_module
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
-from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, outside_step
+from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, SwitchedEntries, outside_step
 
 TEXTS = {
     name: text.encode()
@@ -258,3 +258,32 @@ def test_many_steps_are_carried_over_one_that_is_left_out(lines: int) -> None:
     assert after({1}) == "".join(["first\n", rows[0], *last[1:]]).encode()
     assert after({0, lines}) == "".join([*last[:-1], rows[-1]]).encode()
     assert after({0, 1, lines}) == "".join([rows[0], *last[1:-1], rows[-1]][:lines] if lines > 1 else rows).encode()
+
+
+def test_the_first_step_that_has_to_be_left_out_settles_that_one_has_to() -> None:
+    texts = [f"{number}\nmiddle\n".encode() for number in range(100)]
+    stored, read = {sha256_hex(data): data for data in texts}, list[str]()
+    versions = [Version(sha256=name, size=len(data)) for name, data in stored.items()]
+    steps = [step(f"c{number}", one, other) for number, (one, other) in enumerate(pairwise(versions))]
+    file = replace(trail(versions[0]), steps=steps)
+
+    def read_stored(sha256: str) -> bytes:
+        read.append(sha256)
+        return stored[sha256]
+
+    active = frozenset(one.entry_name for one in steps)
+    replay = FileReplay(read_stored)
+    assert replay.leaves_out(file, active - {"c50#0"})
+    assert set(read) == {one.sha256 for one in versions[50:53]}
+    assert not replay.leaves_out(file, active)
+    assert not replay.leaves_out(file, active - {"c98#0"})
+    assert [one.change_id for one in replay.state_of(file, active - {"c50#0"})[1]] == [f"c{n}" for n in range(51, 99)]
+    assert replay.leaves_out(file, active - {"c50#0"})
+
+
+def test_what_a_file_is_depends_on_its_own_entries_alone() -> None:
+    others = frozenset(f"other{number}#0" for number in range(10))
+
+    assert TWO.own_of(others | {"c1#0", "c2#0"}) == {"c1#0", "c2#0"}
+    assert TWO.own_of(SwitchedEntries(active=others | {"c1#0"}, switched=frozenset({"c1#0", "c2#0"}))) == {"c2#0"}
+    assert TWO.own_of(SwitchedEntries(active=frozenset({"c1#0", "c2#0"}), switched=others | {"c2#0"})) == {"c1#0"}

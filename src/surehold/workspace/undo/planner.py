@@ -14,7 +14,15 @@ from surehold.workspace.past.recorded import read_recorded
 from surehold.workspace.proposal import Absent, EntrySwitch, Proposal, Sha256, Unproven
 from surehold.workspace.undo.recorded_changes import load_changes
 from surehold.workspace.undo.replay import FileReplay, FileState, Obstacle
-from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail, Timeline, outside_step
+from surehold.workspace.undo.timeline import (
+    OUTSIDE,
+    ActiveEntries,
+    FileStep,
+    FileTrail,
+    SwitchedEntries,
+    Timeline,
+    outside_step,
+)
 from surehold.workspace.workspace import Workspace
 
 UndoOperation = Literal["undo", "redo"]
@@ -97,11 +105,16 @@ class UndoAttempt:
     def switch_file(self, file: FileTrail, switched: frozenset[str]) -> FileOutcome:
         """Return what becomes of one file if some entries are switched."""
         active = self._timeline.active
-        now = active ^ switched
-        switches, obstacles = self._switch_changes(active, now, [file])
+        now = SwitchedEntries(active=active, switched=switched)
+        switches, obstacles = self._switch_files([file], active, now)
         if obstacles and not self._replay.state_of(file, now)[1] and switches and not switches[0].has_effect:
             return FileOutcome(file=file)
         return FileOutcome(file=file, switch=switches[0] if switches else None, obstacles=tuple(obstacles))
+
+    def can_switch(self, file: FileTrail, switched: frozenset[str]) -> bool:
+        """Tell whether nothing is in the way of one file, of which it is known what other programs did to it."""
+        now = SwitchedEntries(active=self._timeline.active, switched=switched)
+        return not self._replay.leaves_out(file, now) and not self.switch_file(file, switched).obstacles
 
     def propose(self, switches: Sequence[FileSwitch]) -> list[Proposal]:
         return [*self._propose_files(switches)]
@@ -118,11 +131,14 @@ class UndoAttempt:
 
     # What the files are, and what they would be.
 
-    def _switch_changes(
-        self, was: frozenset[str], now: frozenset[str], files: Sequence[FileTrail] = ()
+    def _switch_changes(self, was: frozenset[str], now: frozenset[str]) -> tuple[list[FileSwitch], list[Obstacle]]:
+        return self._switch_files(self._timeline.files_of(was ^ now), was, now)
+
+    def _switch_files(
+        self, files: Iterable[FileTrail], was: ActiveEntries, now: ActiveEntries
     ) -> tuple[list[FileSwitch], list[Obstacle]]:
         switches, obstacles = list[FileSwitch](), list[Obstacle]()
-        for file in files or self._timeline.files_of(was ^ now):
+        for file in files:
             self._notice_outside_edit(file)
             old, _ = self._replay.state_of(file, was)
             new, left_out = self._replay.state_of(file, now)
@@ -181,7 +197,7 @@ class UndoAttempt:
         except NotFound:
             return ABSENT
 
-    def _find_taken_name(self, file: FileTrail, old: FileState, new: FileState, now: frozenset[str]) -> list[Obstacle]:
+    def _find_taken_name(self, file: FileTrail, old: FileState, new: FileState, now: ActiveEntries) -> list[Obstacle]:
         """Find what has the name that a file would get: another file of the history, or something that it does not know."""
         timeline, key = self._timeline, new.key
         if not key or key == old.key:
@@ -350,14 +366,14 @@ def since_advice(since: str) -> str:
     return spell("Together with everything after it: {}", command)
 
 
-def _hiding_step(file: FileTrail, active: frozenset[str]) -> Obstacle:
+def _hiding_step(file: FileTrail, active: ActiveEntries) -> Obstacle:
     """Return the last step of a file that turns out the same with and without an earlier one."""
     step = _last_real_step(file, active) or file.steps[-1]
     kind = "removed" if step.after is None else "moved" if step.key != step.to_key else "changed"
     return Obstacle(change_id=step.change_id, key=step.key, kind=kind)
 
 
-def _last_real_step(file: FileTrail, active: frozenset[str]) -> FileStep | None:
+def _last_real_step(file: FileTrail, active: ActiveEntries) -> FileStep | None:
     """Return the last step in effect that did more than to change a mode outside."""
     real = (step for step in reversed(file.steps) if step.entry_name in active and not step.is_outside_mode)
     return next(real, None)

@@ -12,11 +12,14 @@ from surehold.errors import NotFound
 from surehold.text.carry import CarriedText, LineHunk, find_line_hunks
 from surehold.text.merge import MergeConflict, merge_changes
 from surehold.text.snapshot import Snapshot, Version, sha256_hex
-from surehold.workspace.undo.timeline import OUTSIDE, FileStep, FileTrail
+from surehold.workspace.undo.timeline import OUTSIDE, ActiveEntries, FileStep, FileTrail
 
 _CARRIED = "carried"
 """The name of a text that is carried along, until its bytes are needed."""
 _NOTED_BYTES = 8 << 20
+
+_ReplayKey = tuple[int, int, frozenset[str]]
+"""What a replay depends on: the file, how many steps it has, and which entries about it are in effect."""
 
 ObstacleKind = Literal["lines", "changed", "moved", "removed", "taken", "directory"]
 
@@ -65,8 +68,7 @@ class FileReplay:
         self._read_blob = read_blob
         self._made: dict[str, bytes] = {}
         self._noted_bytes = 0
-        self._states: dict[tuple[int, int, frozenset[str]], tuple[FileState, list[Obstacle]]] = {}
-        """What was found already, by the file, how many steps it had, and the changes in effect."""
+        self._states: dict[_ReplayKey, tuple[FileState, list[Obstacle]]] = {}
         self._merged: dict[tuple[str, str, str], str | MergeConflict] = {}
         self._hunks: dict[tuple[str, str], tuple[LineHunk, ...]] = {}
         self._carried: CarriedText | None = None
@@ -89,19 +91,35 @@ class FileReplay:
     def load(self, sha256: str) -> bytes:
         return self._made[sha256] if sha256 in self._made else self._read_blob(sha256)
 
-    def state_of(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
+    def state_of(self, file: FileTrail, active: ActiveEntries) -> tuple[FileState, list[Obstacle]]:
         """Return what a file is with these changes in effect, and the steps that had to be left out."""
-        known = id(file), len(file.steps), active
-        if known not in self._states:
-            try:
-                self._states[known] = self._make_steps(file, active)
-            except _WrongDiff:  # the bytes that are recorded count, not the words about them
-                self._trusts_diffs = False
-                self._hunks.clear()
-                self._states[known] = self._make_steps(file, active)
-        return self._states[known]
+        key = id(file), len(file.steps), file.own_of(active)
+        if key not in self._states:
+            self._states[key] = self._replay_steps(file, key[-1], stop_at=None)
+        return self._states[key]
 
-    def _make_steps(self, file: FileTrail, active: frozenset[str]) -> tuple[FileState, list[Obstacle]]:
+    def leaves_out(self, file: FileTrail, active: ActiveEntries) -> bool:
+        """Tell whether a step would have to be left out; those that come after the first such one are not looked at."""
+        key = id(file), len(file.steps), file.own_of(active)
+        found = self._states.get(key) or self._replay_steps(file, key[-1], stop_at=1)
+        if not found[1]:
+            self._states[key] = found
+        return bool(found[1])
+
+    def _replay_steps(
+        self, file: FileTrail, active: frozenset[str], *, stop_at: int | None
+    ) -> tuple[FileState, list[Obstacle]]:
+        try:
+            return self._make_steps(file, active, stop_at)
+        except _WrongDiff:  # the bytes that are recorded count, not the words about them
+            self._trusts_diffs = False
+            self._hunks.clear()
+            return self._make_steps(file, active, stop_at)
+
+    def _make_steps(
+        self, file: FileTrail, active: frozenset[str], stop_at: int | None
+    ) -> tuple[FileState, list[Obstacle]]:
+        """Make the steps in effect, up to the one with which so many had to be left out."""
         state, left_out = FileState(key=file.key, version=file.version), list[Obstacle]()
         steps, places = file.steps, {id(step): place for place, step in enumerate(file.steps)}
         self._carried, at = None, 0
@@ -115,6 +133,8 @@ class FileReplay:
                     pass
                 case obstacle:
                     left_out.append(obstacle)
+                    if len(left_out) == stop_at:
+                        return state, left_out
         version = self._put_together(state.version) if state.version else None
         return state._replace(version=version), left_out
 

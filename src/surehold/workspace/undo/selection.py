@@ -152,7 +152,7 @@ class SelectionSwitch:
             return kept
         for step in reversed(file.steps):
             tried = kept | {step.entry_name}
-            if step.entry_name in entries and not self.attempt.switch_file(file, tried).obstacles:
+            if step.entry_name in entries and self.attempt.can_switch(file, tried):
                 kept = tried
         return kept
 

@@ -43,6 +43,21 @@ class FileStep(NamedTuple):
         return self.change_id == OUTSIDE and bool(before and after and before.sha256 == after.sha256)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchedEntries:
+    """The entries in effect after some were switched; made at once, however many there are."""
+
+    active: frozenset[str]
+    switched: frozenset[str]
+
+    def __contains__(self, name: str) -> bool:
+        return (name in self.active) != (name in self.switched)
+
+
+ActiveEntries = AbstractSet[str] | SwitchedEntries
+"""The entries in effect, or those that would be."""
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class FileTrail:
     """One file, from the first of some changes on: what it was before, and its steps."""
@@ -53,7 +68,11 @@ class FileTrail:
     place: str = ""
     """The name that it has after the changes followed so far."""
 
-    def list_steps(self, active: frozenset[str]) -> Iterator[FileStep]:
+    def own_of(self, active: ActiveEntries) -> frozenset[str]:
+        """Return the entries in effect that were about this file: what it is follows from them alone."""
+        return frozenset(step.entry_name for step in self.steps if step.entry_name in active)
+
+    def list_steps(self, active: ActiveEntries) -> Iterator[FileStep]:
         """Yield the steps in effect; what other programs did in a row is one step, and none if it left no trace."""
         run: FileStep | None = None
         for step in self.steps:
@@ -76,7 +95,7 @@ class FileTrail:
         if last and last.after and last.after.meta is None and last.after.sha256 == found.sha256:
             self.steps[-1] = last._replace(after=found)
 
-    def find_key(self, active: AbstractSet[str]) -> str:
+    def find_key(self, active: ActiveEntries) -> str:
         """Return the name that the file has with these changes in effect; empty if there is none."""
         key = self.key
         for step in self.steps:
@@ -177,7 +196,7 @@ class Timeline:
         """Return every file that one of these entries was about, each once."""
         return list({id(file): file for name in entries for file in self._files_of_entry.get(name, ())}.values())
 
-    def has_other_at(self, key: str, file: FileTrail, active: AbstractSet[str]) -> bool:
+    def has_other_at(self, key: str, file: FileTrail, active: ActiveEntries) -> bool:
         """Tell whether another file has a name, with these entries in effect."""
         return any(other is not file and other.find_key(active) == key for other in self._files_by_name.get(key, ()))
 
