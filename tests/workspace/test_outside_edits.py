@@ -3,10 +3,11 @@
 import hashlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from disk.test_outside_writers import Striking, held_open
 from spec.marks import requirement
 from surehold import Settings, open_workspace
 from surehold.disk.local import LocalDisk
-from surehold.errors import OldTextNotFound, OutsideWorkspace, StaleFile
+from surehold.errors import NotFound, OldTextNotFound, OutsideWorkspace, StaleFile
 from surehold.library.workspace import AgentWorkspace
 from surehold.stores.base import LedgerQuery
 from surehold.stores.ledger_entries import utc_now
@@ -324,3 +325,83 @@ def test_a_change_that_left_nothing_is_not_taken_for_made_because_anything_holds
         session.edit("a", ("one\n", ""))
 
     assert path.read_bytes() == b"outside\n"
+
+
+class Meddled(LocalDisk):
+    """A disk on which something happens right before each change."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.before = list[Callable[[], object]]()
+
+    def apply(self, *args: Any, **options: Any) -> None:
+        if self.before:
+            self.before.pop(0)()
+        super().apply(*args, **options)
+
+
+@pytest.fixture
+def meddled(tmp_path: Path) -> Generator[tuple[Path, Meddled, AgentWorkspace]]:
+    root = tmp_path / "root"
+    root.mkdir()
+    disk = Meddled([root], durability="none")
+    store = SqliteStore(tmp_path / "state", clock=utc_now, durability="none")
+    with AgentWorkspace(disk=disk, store=store, owner=current_owner) as workspace:
+        yield root, disk, workspace
+
+
+@requirement("outside:refused:left_alone")
+def test_a_file_that_another_program_removes_first_is_not_made_again_by_a_refused_deletion(
+    meddled: tuple[Path, Meddled, AgentWorkspace],
+) -> None:
+    root, disk, workspace = meddled
+    session, seen = workspace.session(), list[bool]()
+    sha256 = session.create("a", "one\n").sha256
+    disk.before += [(root / "a").unlink, lambda: seen.append((root / "a").exists())]
+
+    with pytest.raises(NotFound):
+        session.delete_file("a", expected_sha256=sha256)
+
+    assert (seen, list(root.iterdir())) == ([], [])
+    assert workspace.history.log(LedgerQuery(path="a", ok_only=True))[0].call.operation == "external"
+
+
+@requirement("outside:refused:left_alone")
+def test_the_same_edit_by_another_program_is_not_taken_back_by_a_refused_one(
+    meddled: tuple[Path, Meddled, AgentWorkspace],
+) -> None:
+    root, disk, workspace = meddled
+    session, path, saved = workspace.session(), root / "a", list[int]()
+    session.create("a", "one\ntwo\n")
+
+    def save() -> None:
+        (root / "a~").write_bytes(b"1\ntwo\n")
+        saved.append((root / "a~").stat().st_ino)
+        (root / "a~").rename(path)
+
+    disk.before.append(save)
+
+    assert session.edit("a", ("one", "1")).already_applied
+    assert ([path.stat().st_ino], path.read_bytes()) == (saved, b"1\ntwo\n")
+    assert workspace.history.log(LedgerQuery(path="a"))[0].call.operation == "external"
+
+
+@requirement("outside:refused:left_alone")
+def test_a_directory_that_becomes_a_link_during_a_change_refuses_it_and_leaves_nothing_unknown(
+    meddled: tuple[Path, Meddled, AgentWorkspace], tmp_path: Path
+) -> None:
+    root, disk, workspace = meddled
+    session = workspace.session()
+    session.create("in/a", "one\n")
+
+    def swap_directory() -> None:
+        (root / "in").rename(root / "was")
+        (root / "in").symlink_to(tmp_path)
+
+    disk.before.append(swap_directory)
+
+    with pytest.raises(OutsideWorkspace):
+        session.edit("in/a", ("one", "two"))
+
+    assert (root / "was" / "a").read_bytes() == b"one\n"
+    assert workspace.recover() == ()

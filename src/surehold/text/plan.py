@@ -190,7 +190,9 @@ class EditPlan:
 
     def is_part_of(self, other: Snapshot) -> bool:
         """Tell whether another version has each change with the lines beside it, more often than the file had before."""
-        if not self.spans or not other.exists or other == self.after:
+        if not other.exists:  # whoever removed it
+            return False
+        if not self.spans or other == self.after:
             return other == self.after
         rows = (hunk.lines for hunk in self.hunks(context=1))
         changed = [b"".join(row[1:] for row in lines if row[:1] != b"-") for lines in rows]

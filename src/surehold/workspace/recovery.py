@@ -189,15 +189,26 @@ class Recovery:
             return SettledIntent(change_id=intent.id, direction="forward", paths=paths)
         return self._roll_back(intent, spots, paths, because)
 
-    def settle_failed(self, intent: Intent, error: SureholdError) -> tuple[Entry, ...]:
-        """Close an intent that failed; return its entries if they arrived although the store reported them lost."""
+    def settle_failed(
+        self, intent: Intent, error: SureholdError, *, applied: bool, begins_again: bool = False
+    ) -> tuple[Entry, ...]:
+        """Close an intent that failed; return its entries if they arrived although the store reported them lost.
+
+        Of steps that were not `applied` nothing is visible: what is at the paths now is what other programs put there, also
+        where it looks like our own doing. An intent whose call `begins_again` leaves no record.
+        """
+        is_unmade = not (applied or isinstance(error, RecoveryRequired))
+        if is_unmade and self._close_unmade(intent, error, begins_again=begins_again):
+            return ()
         try:
             if error.reason == "outcome_unknown":  # the store is away, and was waited for
                 raise error
             settled = self.settle_locked(intent, because=error)
             if settled.direction != "gone":
                 return ()
-            return self._entries_of_settled(intent)
+            entries = self._find_entries(intent)
+            if not (entries or is_unmade):
+                self._take_back(intent)
         except SureholdError as worse:
             self.leases.give_up(intent)
             key = intent.call.idempotency_key or intent.id
@@ -217,14 +228,21 @@ class Recovery:
                 ),
                 cause=worse.message,
             ) from error
+        return entries
 
-    def _entries_of_settled(self, intent: Intent) -> tuple[Entry, ...]:
+    def _close_unmade(self, intent: Intent, error: SureholdError, *, begins_again: bool) -> bool:
+        with suppress(SureholdError):  # the caller must hear of the first error; an open intent is settled next
+            if begins_again:
+                self._store.withdraw(intent.id)
+            else:
+                self._store.abort(intent.id, error_kind=error.kind, message=error.message)
+            return True
+        return False
+
+    def _find_entries(self, intent: Intent) -> tuple[Entry, ...]:
         self._store.confirm()
         query = LedgerQuery(change_id=intent.id, ok_only=True, limit=len(intent.changes))
-        entries = self._store.list_entries(query)[::-1]
-        if not entries:
-            self._take_back(intent)
-        return entries
+        return self._store.list_entries(query)[::-1]
 
     def settle_interrupted(self, intent: Intent) -> None:
         """Leave nothing open of an intent whose call was interrupted, wherever that was."""

@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from surehold.disk.base import Step, Target
+from surehold.disk.base import Target
 from surehold.disk.side_threads import begin_aside
 from surehold.errors import (
     AlreadyExists,
@@ -347,12 +347,15 @@ class WorkspaceWriter:
         # The intent and the staged files go to the disk at the same time: both must be there before the fence.
         reach_disk = begun.reach_disk and begin_aside(begun.reach_disk)
         steps = [step for one in drafts if one.changes_anything for step in disk_steps(one)]
+        applied = False
         try:
             with self._recovery.leases.hold(intent, seconds=self._limits.lease, reach_disk=reach_disk) as lease:
-                self._apply_steps(intent, steps, lease.check)
+                self._disk.apply(steps, tag=intent.id, fence=lease.check, keep=self._recovery.keep_outside)
+                applied = True
                 entries = self._store.finish(intent.id, shown=sightings)
         except SureholdError as error:
-            entries = self._recovery.settle_failed(intent, error)
+            begins_again = error.reason in _DISTURBED_REASONS
+            entries = self._recovery.settle_failed(intent, error, applied=applied, begins_again=begins_again)
             if not entries:
                 raise
             with suppress(SureholdError):  # the change is made; a session that forgot what it saw reads again
@@ -364,19 +367,6 @@ class WorkspaceWriter:
         """Add what the disk has to say about the change that it just made."""
         said = self._disk.write_caution(one.place.to or one.place.target) if one.changes_anything else ""
         return replace(one, warnings=(*one.warnings, said)) if said else one
-
-    def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
-        try:
-            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_outside)
-        except RecoveryRequired:
-            raise
-        except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
-            with suppress(SureholdError):  # the caller must hear of the first error; an open intent is settled next
-                if error.reason in _DISTURBED_REASONS:
-                    self._store.withdraw(intent.id)
-                else:
-                    self._store.abort(intent.id, error_kind=error.kind, message=error.message)
-            raise
 
 
 def _give_up_after(deadline: float, busy: Busy) -> None:

@@ -18,6 +18,7 @@ _LEASES = section(
         "outside:race:save": "Programs that save by renaming lose nothing: it is in the file or in the history.",
         "outside:race:git": "While git changes the tree no acknowledged edit is lost, and no refused one is in the file.",
         "outside:retry:taken_over": "A change that another program read in the moment before it was taken back, and wrote back with its own, counts as made: it is neither refused nor made twice, and the answer says so.",
+        "outside:refused:left_alone": "What another program does to a file before a change is refused stays as it is, also where it looks like the change: a deleted file is not made again, the same edit is not taken back.",
         "outside:retry:again": "A change that met another program is read, checked and planned again before it is refused.",
     },
 )

@@ -11,7 +11,6 @@ Rules:
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -20,7 +19,6 @@ from surehold.errors import (
     LockTimeout,
     PermissionDenied,
     PermissionRequired,
-    RecoveryRequired,
     StaleFile,
     SureholdError,
     spell,
@@ -115,27 +113,19 @@ class EntryWriter:
                 raise LockTimeout(f"Another change ({other.call.tool}, {other.id}) holds these paths.", holder=other.id)
             case _:
                 raise StaleFile("The history changed while this was planned.", reason="displaced_mismatch")
+        applied = False
         try:
             with self._recovery.leases.hold(intent, seconds=self._limits.lease) as lease:
-                self._apply_steps(intent, steps, lease.check)
+                self._disk.apply(steps, tag=intent.id, fence=lease.check, keep=self._recovery.keep_outside)
+                applied = True
                 return self._store.finish(intent.id)
         except SureholdError as error:
-            entries = self._recovery.settle_failed(intent, error)
+            entries = self._recovery.settle_failed(intent, error, applied=applied)
             if not entries:
                 raise
             return entries
         except BaseException:
             self._recovery.settle_interrupted(intent)
-            raise
-
-    def _apply_steps(self, intent: Intent, steps: Sequence[Step], fence: Callable[[], None]) -> None:
-        try:
-            self._disk.apply(steps, tag=intent.id, fence=fence, keep=self._recovery.keep_outside)
-        except RecoveryRequired:
-            raise
-        except SureholdError as error:  # nothing of it is visible, so there is nothing to bring back
-            with suppress(SureholdError):  # the caller must hear of the first error; an open intent is settled next
-                self._store.abort(intent.id, error_kind=error.kind, message=error.message)
             raise
 
     def _find_shortfalls(self, plan: EntryPlan) -> list[str]:
