@@ -92,7 +92,7 @@ def test_what_a_tool_prints_goes_to_standard_error_and_standard_input_is_empty(o
 
     assert text_of(result) == "read ''"
     assert odd.junk == []
-    assert "another" in odd.wait_for_error("a stray print")
+    assert "a stray print" in odd.wait_for_error("another")
 
 
 @requirement("front:mcp:error_planes")
