@@ -17,6 +17,7 @@ from surehold.text.rewrite import WriteBytes, WriteText
 from surehold.text.snapshot import sha256_hex
 from surehold.workspace.past.blame import blame_file
 from surehold.workspace.proposal import NO_AUTHOR, Absent, Exact, Proposal, Receipt, Sha256
+from surehold.workspace.undo.recorded_changes import load_changes
 from workspaces import Bench, call, make_bench
 
 TEXT = b"".join(b"line %d\n" % n for n in range(1, 21))
@@ -41,6 +42,34 @@ def test_undo_brings_back_the_bytes_and_redo_the_change(bench: Bench) -> None:
     assert bench.get("a") == TEXT
 
     assert [e.call.operation for e in history.log()] == ["undo", "redo", "undo", "edit"]
+
+
+@pytest.mark.parametrize("word", ["id000001", "ID000001", "id0000", "0001", "000001"])
+def test_a_change_is_named_by_its_id_or_by_a_beginning_or_an_end_of_four_characters(bench: Bench, word: str) -> None:
+    bench.put("a", TEXT)
+    made = edit(bench, "a", "line 5\n", "five\n")
+
+    assert made.change_id == "id000001"
+    assert bench.workspace.history.show(word).entries == made.entries
+
+
+def test_a_word_that_names_no_change_or_several_is_refused(bench: Bench) -> None:
+    bench.put("a", TEXT)
+    names = [edit(bench, "a", f"line {number}\n", "other\n").change_id for number in range(1, 13)]
+    reasons = dict[str, str]()
+    for word in ("001", "id0", "0013", "id00", ""):
+        with pytest.raises((NotFound, InvalidArgument)) as caught:
+            bench.workspace.history.show(word)
+        reasons[word] = caught.value.reason
+        assert caught.value.details.get("candidates", names[:10]) == names[:10]
+
+    assert reasons == {
+        "001": "no_such_change",
+        "id0": "no_such_change",
+        "0013": "no_such_change",
+        "id00": "ambiguous_change",
+        "": "empty_reference",
+    }
 
 
 @requirement("history:blame:lines")
@@ -554,3 +583,14 @@ def test_undoing_again_and_again_asks_the_store_no_more_than_the_first_time(
         counts.append(len(asked))
 
     assert (bench.get("a"), set(counts)) == (b"0\n", {counts[0]})
+
+
+def test_a_refused_change_has_nothing_to_be_loaded(bench: Bench) -> None:
+    with pytest.raises(NotFound):
+        bench.workspace.write(Proposal(path="gone", edit=Keep(), proof=Exact()), call=call())
+    (refused,) = bench.store.list_entries(LedgerQuery(limit=1))
+
+    assert not refused.ok
+    with pytest.raises(NotFound) as caught:
+        load_changes(bench.store, refused.change_id)
+    assert caught.value.reason == "no_such_change"

@@ -1,12 +1,13 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pathspec import GitIgnoreSpec
 
 from spec.marks import requirement
 from surehold import Settings, open_workspace
-from surehold.errors import DeniedByRule, PermissionDenied, ProtectedPath, SureholdError
+from surehold.errors import DeniedByRule, InvalidArgument, PermissionDenied, ProtectedPath, SureholdError
 from surehold.workspace.access.protected_names import PROTECTED
 from surehold.workspace.paths import Policy
 from surehold.workspace.workspace import Workspace
@@ -344,3 +345,14 @@ def test_a_path_in_the_state_is_refused_by_its_name_in_the_workspace(key: str, n
     with pytest.raises(ProtectedPath) as refused:
         Policy(state_dir="state").check_read("state/a", "state/a", key=key)
     assert (refused.value.path, refused.value.message) == (named, f"`{named}` belongs to Surehold itself.")
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask", "allow", "protected", "unprotected"])
+@pytest.mark.parametrize(("rule", "problem"), [("!", "Invalid git pattern: '!'"), ("[z-a]", "bad character range z-a")])
+def test_a_rule_of_any_kind_that_cannot_be_understood_is_refused_at_once(kind: str, rule: str, problem: str) -> None:
+    bad: dict[str, Any] = {kind: ("fine", rule)}
+    with pytest.raises(InvalidArgument) as refused:
+        Policy(**bad)
+
+    assert refused.value.reason == "bad_rule"
+    assert refused.value.message.startswith(f"A rule cannot be understood: {problem}")

@@ -10,15 +10,28 @@ from typing import NoReturn
 import pytest
 
 from spec.marks import requirement
-from surehold.errors import LockTimeout, PermissionRequired, ProtectedPath, StaleFile, StateUnavailable, UndoConflict
-from surehold.stores.base import Blob, Call, Change, Intent
+from surehold.disk.base import StoredEntry
+from surehold.errors import (
+    LockTimeout,
+    PermissionDenied,
+    PermissionRequired,
+    ProtectedPath,
+    StaleFile,
+    StateUnavailable,
+    UndoConflict,
+)
+from surehold.stores.base import Blob, Call, Change, Entry, Intent
 from surehold.stores.owner import Owner, current_owner
 from surehold.text.plan import Keep
+from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Meta, Version, sha256_hex
 from surehold.workspace.access.permission import Permission
-from surehold.workspace.proposal import EntrySwitch, Proposal, Receipt, Unproven
+from surehold.workspace.proposal import Absent, EntrySwitch, Proposal, Receipt, Unproven
 from surehold.workspace.runs import entry_writer
-from surehold.workspace.runs.entry_writer import _merge_facts  # pyright: ignore[reportPrivateUsage]
+from surehold.workspace.runs.entry_writer import (
+    _merge_facts,  # pyright: ignore[reportPrivateUsage]
+    _trust_unread,  # pyright: ignore[reportPrivateUsage]
+)
 from surehold.workspace.settings import Mode
 from workspaces import Bench, call, make_bench
 
@@ -213,6 +226,21 @@ def test_an_outside_edit_keeps_an_entry_from_being_undone(bench: Bench) -> None:
     assert bench.get("d/a") == b"by hand\n"
 
 
+def test_a_directory_does_not_come_back_where_a_file_has_its_name(bench: Bench) -> None:
+    made = make_tree(bench)
+    gone = write(bench, *(take(key, look(bench, key)) for key in ("d", "d/a", "d/link")), asked=call("run"))
+    bench.workspace.write(Proposal(path="d", edit=WriteText("a file\n"), proof=Absent()), call=call("create"))
+
+    with pytest.raises(UndoConflict, match="`d` cannot be taken back") as refused:
+        bench.workspace.history.undo(gone.change_id)
+
+    assert (refused.value.path, bench.get("d")) == ("d", b"a file\n")
+    bench.workspace.history.undo()
+    bench.workspace.history.undo(gone.change_id)
+    assert tree(bench) == TREE
+    assert bench.workspace.history.show(made.change_id).undone_by == ""
+
+
 @pytest.mark.parametrize(
     ("key", "mode", "error"),
     [("a", "default", PermissionRequired), ("a", "acceptEdits", None), (".bashrc", "acceptEdits", ProtectedPath)],
@@ -258,8 +286,102 @@ def test_files_have_a_diff_up_to_a_size_and_a_number(bench: Bench, monkeypatch: 
         ("a", True, False),
         ("b", False, True),
         ("c", True, False),
-        ("d", False, False),
+        ("d", False, True),
     ]
+    monkeypatch.undo()
+    shown = "--- /dev/null\n+++ {0}\n@@ -0,0 +1 @@\n+{1}\n\\ No newline at end of file\n"
+    texts_in_order = ((name, data.decode()) for name, data in texts.items())
+    assert bench.workspace.history.diff(done.change_id) == "".join(shown.format(*one) for one in texts_in_order)
+
+
+@requirement("engine:ledger:bounded_diff")
+def test_a_long_difference_is_cut_and_its_lines_are_counted(bench: Bench) -> None:
+    rows = b"".join(b"row number %d\n" % number for number in range(8_000))
+
+    (one,) = write(bench, put("a", file(rows), rows)).files
+
+    assert len(one.change.diff.encode()) <= 64 * 1024
+    assert (one.change.diff_truncated, one.change.added, one.change.removed) == (True, 8_000, 0)
+
+
+def test_names_that_files_hand_on_are_recorded_each_for_itself(bench: Bench) -> None:
+    for name in ("a", "b"):
+        bench.put(name, name.encode())
+    one, other = look(bench, "a"), look(bench, "b")
+    assert one
+    assert other
+
+    done = write(
+        bench,
+        EntrySwitch(old_key="a", old=one, new_key="b", new=one),
+        EntrySwitch(old_key="b", old=other, new_key="c", new=other),
+    )
+
+    assert (bench.get("a"), bench.get("b"), bench.get("c")) == (None, b"a", b"b")
+    sides = [(one.path, one.change.to_path, one.change.before, one.change.after) for one in done.files]
+    names = [(path, to, before and before.sha256, after and after.sha256) for path, to, before, after in sides]
+    assert names == [("a", "", one.sha256, None), ("b", "", other.sha256, one.sha256), ("c", "", None, other.sha256)]
+
+
+def test_an_entry_without_facts_is_made_and_nothing_is_said_of_its_owner(bench: Bench) -> None:
+    (one,) = write(bench, put("a", replace(file(b"x"), meta=None), b"x")).files
+
+    assert (bench.get("a"), one.warnings) == (b"x", ())
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_change_counts_if_it_was_recorded_although_the_answer_of_the_history_was_lost(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, is_recorded: bool
+) -> None:
+    finish = bench.store.finish
+
+    def lose_answer(intent_id: str) -> tuple[Entry, ...]:
+        if is_recorded:
+            finish(intent_id)
+        raise StateUnavailable("The answer was lost.")
+
+    monkeypatch.setattr(bench.store, "finish", lose_answer)
+    if is_recorded:
+        done = write(bench, put("a", file(b"x"), b"x"))
+        assert [(entry.change_id, entry.change.path) for entry in done.entries] == [(done.change_id, "a")]
+    else:
+        with pytest.raises(StateUnavailable, match="The answer was lost"):
+            write(bench, put("a", file(b"x"), b"x"))
+
+    assert bench.get("a") == (b"x" if is_recorded else None)
+    assert bench.store.open_intents() == ()
+    assert [entry.ok for entry in bench.workspace.history.log()] == [is_recorded]
+
+
+UNREAD = StoredEntry(version=replace(file(b"old"), sha256=""), data=b"", links=1, identity=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_trusted"),
+    [
+        (file(b"old"), file(b"old", mode=0o600), True),
+        (file(b"old"), link(b"old"), False),
+        (file(b"old"), file(b"new"), False),
+        (file(b"old"), None, False),
+        (file(b"older"), file(b"older"), False),
+        (link(b"old"), file(b"old"), False),
+        (None, file(b"old"), False),
+    ],
+)
+def test_a_file_that_we_may_not_read_gets_another_name_or_other_facts_and_nothing_else(
+    old: Version | None, new: Version | None, is_trusted: bool
+) -> None:
+    switch = EntrySwitch(old_key="a", old=old, new_key="a" if new else "", new=new)
+    if is_trusted:
+        assert _trust_unread(switch, UNREAD) == replace(UNREAD, version=file(b"old"))
+    else:
+        with pytest.raises(
+            PermissionDenied, match="`a` may not be read, so what it holds now would be lost"
+        ) as refused:
+            _trust_unread(switch, UNREAD)
+        assert refused.value.path == "a"
+    read, a_link = replace(UNREAD, version=file(b"x")), replace(UNREAD, version=replace(link(b"old"), sha256=""))
+    assert [_trust_unread(switch, one) for one in (read, a_link, None)] == [read, a_link, None]
 
 
 OLD, NEW = file(b"old"), file(b"new")

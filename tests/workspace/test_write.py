@@ -332,6 +332,28 @@ def test_the_same_idempotency_key_returns_the_first_answer(bench: Bench) -> None
     assert bench.get("a") == b"x\nx2\n"
 
 
+@requirement("engine:store:retry")
+def test_a_repeated_call_answers_for_a_file_as_well_in_which_it_had_nothing_to_do(bench: Bench) -> None:
+    bench.put("a", b"one\n")
+    bench.put("b", b"as it is\n")
+    both = edit("a", "one", "two"), Proposal(path="b", edit=WriteText("as it is\n"), proof=Unproven())
+    asked = call(idempotency_key="k")
+    first = bench.workspace.write(*both, call=asked)
+    bench.put("b", b"by another program\n")
+
+    again = bench.workspace.write(*both, call=asked)
+
+    assert [(one.path, one.plan.after.data, one.changed, len(one.warnings)) for one in again.files] == [
+        ("a", b"two\n", True, 1),
+        ("b", b"by another program\n", False, 0),
+    ]
+    assert (again.replayed, again.change_id, again.entries) == (True, first.change_id, first.entries)
+    with pytest.raises(InvalidArgument) as caught:
+        bench.workspace.write(edit("b", "by", "from"), call=asked)
+    assert (caught.value.reason, caught.value.path) == ("key_of_another_call", "a")
+    assert caught.value.details == {"change_id": first.change_id}
+
+
 @requirement("engine:store:external")
 def test_an_outside_edit_between_two_of_ours_gets_an_entry_of_its_own(bench: Bench) -> None:
     bench.put("a", b"one\n")

@@ -75,7 +75,7 @@ class Policy:
         for rules in (self.deny, self.ask, self.allow, self.unprotected, protected):
             try:
                 _ = _compile_rules(rules) if rules else None
-            except ValueError as error:
+            except (ValueError, re.error) as error:  # the second one for what is inside of square brackets
                 raise InvalidArgument(f"A rule cannot be understood: {error}.", reason="bad_rule") from None
 
     def check_read(self, requested: str, final: str, *, key: str = "") -> None:

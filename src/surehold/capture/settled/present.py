@@ -88,7 +88,7 @@ class DiffBudget:
         if is_large and not self._can_compare(old, new):
             return Change(path=change.path, to_path=change.to_path, before=before, after=after, diff_truncated=True)
         self._count += 1
-        limit = (DIFF_LIMIT_BYTES if is_large else None) if before and after else _ONE_SIDED_DIFF_BYTES
+        limit = DIFF_LIMIT_BYTES if before and after else _ONE_SIDED_DIFF_BYTES
         diff = diff_between(old, new, from_name=change.path, to_name=change.to_path or change.path, limit=limit)
         counts = {"added": diff.added, "removed": diff.removed} if diff.truncated else {}
         return replace(change, diff=diff.text, diff_truncated=diff.truncated, **counts)

@@ -92,10 +92,10 @@ def _compare(reader: "WorkspaceReader", noted: NotedFile, after: Snapshot) -> tu
     version = head.version if head and head.seq > noted.seq else noted.version
     if _facts_of(version) == _facts_of(after.version):
         return None
-    from surehold.text.plan import diff_between
+    from surehold.text.plan import DIFF_LIMIT_BYTES, diff_between
 
-    before = Snapshot(reader.store.read_blob(version.sha256) if version else None, meta=version and version.meta)
-    diff = diff_between(before, after, from_name=noted.key, to_name=noted.key)
+    before = Snapshot(reader.store.read_blob(version.sha256) if version else None)
+    diff = diff_between(before, after, from_name=noted.key, to_name=noted.key, limit=DIFF_LIMIT_BYTES)
     change = Change(
         path=noted.key,
         before=version,

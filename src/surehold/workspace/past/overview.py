@@ -125,7 +125,7 @@ def _has_file(sides: Sequence[Version | None]) -> bool:
 def working_agents(workspace: Workspace) -> list[ServerRun]:
     """Return the servers that run and were called, newest first."""
     runs = workspace.store.list_servers()
-    return [run for run in runs if run.session and not run.ended and not is_dead(run.server)]
+    return [run for run in runs if not run.ended and not is_dead(run.server)]
 
 
 def outside_edits(workspace: Workspace) -> list[str]:

@@ -26,7 +26,7 @@ from surehold.errors import (
 )
 from surehold.stores.base import ApprovalRecord, Begun, Blob, Busy, Call, Change, Entry, Intent, Store
 from surehold.stores.owner import Owner
-from surehold.text.plan import EditPlan, diff_between
+from surehold.text.plan import DIFF_LIMIT_BYTES, EditPlan, diff_between
 from surehold.text.snapshot import ABSENT, Meta, Snapshot, Version
 from surehold.workspace.access.permission import Permission
 from surehold.workspace.paths import PathRules
@@ -79,7 +79,7 @@ class EntryWriter:
         for one in switches:
             if one.old_key:
                 _check_expected(one.old_key, one.old, current[one.old_key])
-            if one.new_key and one.new:
+            if one.new:
                 source = current[one.old_key] if one.old_key else None
                 meta = _merge_facts(one.old, source.version.meta if source else None, one.new)
                 moved_from = one.old_key if one.old_key != one.new_key else ""
@@ -97,7 +97,7 @@ class EntryWriter:
                 )
         vacated = {one.old_key for one in switches}
         for one in switches:
-            if one.new_key and one.new_key not in vacated and not _may_take(current[one.new_key], one.new):
+            if one.new and one.new_key not in vacated and not _may_take(current[one.new_key], one.new):
                 raise StaleFile(f"`{one.new_key}` now exists.", path=one.new_key, reason="displaced_mismatch")
         return EntryPlan(self._disk, self._limits.max_file_bytes, current, wanted)
 
@@ -167,9 +167,9 @@ def _check_expected(key: str, expected: Version | None, found: StoredEntry | Non
         raise StaleFile(message, path=key, reason="displaced_mismatch")
 
 
-def _may_take(found: StoredEntry | None, new: Version | None) -> bool:
+def _may_take(found: StoredEntry | None, new: Version) -> bool:
     """Tell whether a name is free; a directory that is there already will do as one."""
-    return found is None or (new is not None and new.kind == found.version.kind == "directory")
+    return found is None or new.kind == found.version.kind == "directory"
 
 
 def _merge_facts(old: Version | None, now: Meta | None, new: Version) -> Meta | None:
@@ -189,13 +189,11 @@ def _merge_facts(old: Version | None, now: Meta | None, new: Version) -> Meta | 
 
 
 def _list_changes(switches: Sequence[EntrySwitch], plan: EntryPlan) -> list[Change]:
-    found, diffed, unsaid = list[Change](), 0, set[str]()
+    found, unsaid = list[Change](), set[str]()
     for one in _name_once([one for one in switches if one.old_key not in set(plan.kept_directories)]):
         source = plan.current.get(one.old_key) if one.old_key else None
         wanted = plan.wanted.get(one.new_key) if one.new_key else None
-        before = replace(source.version, links=one.old.links if one.old else ()) if source else None
-        if before is not None and one.old is not None and not before.sha256:
-            before = replace(before, sha256=one.old.sha256)
+        before = replace(source.version, links=one.old.links) if source and one.old else None
         after = wanted.version if wanted else None
         to_path = one.new_key if one.old_key and one.new_key and one.old_key != one.new_key else ""
         change = Change(path=one.old_key or one.new_key, to_path=to_path, before=before, after=after, whole=True)
@@ -203,9 +201,7 @@ def _list_changes(switches: Sequence[EntrySwitch], plan: EntryPlan) -> list[Chan
         if before == after and not to_path:
             unsaid.update(one.undoes)
             continue
-        if diffed < _DIFFED_FILES:
-            change, diffed = _with_diff(change, source, wanted), diffed + 1
-        found.append(change)
+        found.append(_with_diff(change, source, wanted, is_told=len(found) < _DIFFED_FILES))
     if found and unsaid:
         found[0] = replace(found[0], undoes=tuple(sorted({*found[0].undoes, *unsaid})))
     return found
@@ -232,11 +228,12 @@ def _name_once(switches: Sequence[EntrySwitch]) -> Iterator[EntrySwitch]:
     yield from shared.values()
 
 
-def _with_diff(change: Change, source: StoredEntry | None, wanted: WantedEntry | None) -> Change:
+def _with_diff(change: Change, source: StoredEntry | None, wanted: WantedEntry | None, *, is_told: bool) -> Change:
     old, new = _snapshot_of(source), _snapshot_of(wanted)
-    if old == new or max(old.size, new.size) > _DIFFED_BYTES:
+    if old == new or not is_told or max(old.size, new.size) > _DIFFED_BYTES:
         return replace(change, diff_truncated=old != new)
-    diff = diff_between(old, new, from_name=change.path, to_name=change.to_path or change.path)
+    to_name = change.to_path or change.path
+    diff = diff_between(old, new, from_name=change.path, to_name=to_name, limit=DIFF_LIMIT_BYTES)
     counts = {"added": diff.added, "removed": diff.removed} if diff.truncated else {}
     return replace(change, diff=diff.text, diff_truncated=diff.truncated, **counts)
 

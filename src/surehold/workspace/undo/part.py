@@ -66,7 +66,7 @@ def _hunk_ranges(diff: str) -> list[HunkRange]:
 
 def undo_part(workspace: Workspace, text: ChangedText, number: int, call: Call) -> Receipt:
     """Take back one hunk; later changes stay, and one of the same lines is a conflict."""
-    if not text.has_parts or not 0 <= number < text.part_count:
+    if not 0 <= number < text.part_count:
         action = "Open the change again; it may be undone as a whole."
         raise NotFound("There is no such part of this change.", path=text.key, reason="no_such_part", action=action)
     current = workspace.read(text.key)

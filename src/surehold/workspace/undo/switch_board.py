@@ -146,7 +146,7 @@ def load_board_of(store: Store, change_id: str) -> SwitchBoard:
         everything = LedgerQuery(ok_only=True, limit=_MAX_ENTRIES)
         for query in (replace(everything, undoes=name), replace(everything, change_id=name)):
             for entry in store.list_entries(query):
-                if entry.call.operation in SWITCHING and entry.seq not in found:
+                if entry.call.operation in SWITCHING:
                     found[entry.seq] = entry
                     pending += [entry.change_id, entry.call.undoes]
     return SwitchBoard(found.values())
