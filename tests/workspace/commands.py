@@ -1,11 +1,11 @@
 """Commands that run: each of their calls is made by hand, right after the keeper has heard of it."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from surehold.capture.settled.settlement import Settlement
 from surehold.stores.base import LedgerQuery
+from surehold.text.snapshot import Version
 from surehold.workspace.workspace import Workspace
 from workspaces import call
 
@@ -52,13 +52,12 @@ class Command:
 def chain(workspace: Workspace, path: str) -> list[tuple[str, str, str]]:
     """Return what the history says of a path, oldest first: who changed it, from what, and to what."""
 
-    def text(found: Sequence[object]) -> list[str]:
-        return [workspace.store.read_blob(one.sha256).decode() if one else "-" for one in found]  # type: ignore[attr-defined]
+    def text(version: Version | None) -> str:
+        return workspace.store.read_blob(version.sha256).decode() if version else "-"
 
-    rows = workspace.history.log(LedgerQuery(path=path, ok_only=True, limit=100))[::-1]
     return [
-        (row.call.agent or row.call.tool, *text(sides))  # type: ignore[misc]
-        for row in rows
-        for name, *sides in row.change.transitions()
+        (row.call.agent or row.call.tool, text(before), text(after))
+        for row in workspace.history.log(LedgerQuery(path=path, ok_only=True, limit=100))[::-1]
+        for name, before, after in row.change.transitions()
         if name == path
     ]

@@ -29,6 +29,7 @@ def ends() -> Iterator[Ends]:
 def test_a_deletion_says_how_many_paths_went_and_which_is_next(ends: Ends) -> None:
     request = CommandCall(connection=ends[1], message={**DELETION, "protected": False}).to_request()
 
+    assert request.command
     assert request.command == CommandQuestion(
         argv=("rm", "-r", "d"), next="d/c", removed=("d/a", "d/b"), removed_count=1200, is_protected=False
     )
@@ -74,14 +75,19 @@ def fail(_: CommandCall) -> Approval:
     raise OSError("broken")
 
 
+def allow(_: CommandCall) -> Approval:
+    return Approval(allowed=True, where="page", who="ada", note="once")
+
+
+def deny(_: CommandCall) -> Approval:
+    return Approval(allowed=False)
+
+
 @pytest.mark.parametrize(
     ("ask", "reply"),
     [
-        (
-            lambda _: Approval(allowed=True, where="page", who="ada", note="once"),
-            {"answer": True, "where": "page", "who": "ada", "note": "once"},
-        ),
-        (lambda _: Approval(allowed=False), {"answer": False, "where": "callback", "who": "", "note": ""}),
+        (allow, {"answer": True, "where": "page", "who": "ada", "note": "once"}),
+        (deny, {"answer": False, "where": "callback", "who": "", "note": ""}),
         (refuse, {"problem": "No one is there."}),
         (fail, {"problem": "the question could not be asked (OSError: broken)"}),
     ],

@@ -140,7 +140,12 @@ def test_a_change_that_is_under_way_is_waited_for(bench: Bench, monkeypatch: pyt
     noted = note_before(bench.workspace.reader, ["a"])
     bench.put("a", b"new\n")
     begin_other(bench)
-    monkeypatch.setattr(noted_edits.time, "sleep", lambda _: bench.store.withdraw("other"))
+
+    def end_other(seconds: float) -> None:
+        assert seconds > 0
+        bench.store.withdraw("other")
+
+    monkeypatch.setattr("time.sleep", end_other)
 
     (entry,) = note_after(bench.workspace.reader, noted, call("create", agent="host"))
 

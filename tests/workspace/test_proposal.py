@@ -1,6 +1,5 @@
 """What a caller proposes, its evidence of having seen the file, and the receipt it gets."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -224,19 +223,20 @@ def test_warnings_come_in_order_what_was_left_out_who_wrote_it_and_the_files() -
 
 
 def test_what_a_call_did_is_collected_and_a_cancelled_one_is_refused_last_of_all() -> None:
-    told = list[str]()
+    told = list[EditPlan]()
 
-    def note(word: str) -> Callable[[EditPlan], tuple[str, ...]]:
-        return lambda _: told.append(word) or (word,)  # type: ignore[func-returns-value]
+    def check_first(plan: EditPlan) -> tuple[str, ...]:
+        told.append(plan)
+        return ("first",)
 
     cancelled = list[bool]()
     record = ChangeRecord(cancelled=lambda: bool(cancelled))
-    proposal = record.check_cancelled(Proposal(path="a", edit=Keep(), proof=Unproven(), checks=(note("first"),)))
+    proposal = record.check_cancelled(Proposal(path="a", edit=Keep(), proof=Unproven(), checks=(check_first,)))
     assert [check(PLAN) for check in proposal.checks] == [("first",), ()]
     cancelled.append(True)
     with pytest.raises(Cancelled):
         [check(PLAN) for check in proposal.checks]
-    assert told == ["first", "first"]
+    assert told == [PLAN, PLAN]
 
     files = receipt(None, A), receipt(A, B)
     record.receipts.append(Receipt(change_id="c1", files=files[:1]))

@@ -8,10 +8,10 @@ import pytest
 
 from spec.marks import requirement
 from surehold.errors import InvalidArgument, NotFound, StaleFile
-from surehold.text.plan import Delete, Edit, Keep
+from surehold.text.plan import Delete, Edit, EditPlan
 from surehold.text.rewrite import WriteText
 from surehold.text.snapshot import Snapshot, sha256_hex
-from surehold.workspace.access.permission import Approval, Permission
+from surehold.workspace.access.permission import Approval, Permission, PermissionRequest
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.proposal import Exact, Proposal, Receipt, SessionEdit, Unproven
 from workspaces import Bench, call, make_bench
@@ -39,6 +39,13 @@ class BySession:
         if not self.text:
             raise StaleFile("What was shown is forgotten.")
         return WriteText(self.text)
+
+
+class Impossible:
+    """An edit that cannot be made."""
+
+    def plan(self, before: Snapshot) -> EditPlan:
+        raise StaleFile("This cannot be made.")
 
 
 def write(bench: Bench, edit: Edit | SessionEdit, path: str = "a", **more: object) -> Receipt:
@@ -86,19 +93,12 @@ def test_another_edit_with_the_same_key_is_refused(bench: Bench, edit: Edit) -> 
     with pytest.raises(InvalidArgument, match="This idempotency key belongs to another call"):
         write(bench, WriteText("two\n"), path="b")
     with pytest.raises(InvalidArgument, match="This idempotency key belongs to another call"):
-        write(bench, Delete() if edit == Keep() else _Impossible())
+        write(bench, Impossible())
     with pytest.raises(InvalidArgument, match="This idempotency key belongs to another call"):
         bench.workspace.write(
             Proposal(path="a", edit=WriteText("two\n"), proof=Exact()), call=call("create", idempotency_key="k")
         )
     assert bench.get("a") == b"two\n"
-
-
-class _Impossible:
-    """An edit that cannot be made."""
-
-    def plan(self, before: Snapshot) -> object:
-        raise StaleFile("This cannot be made.")
 
 
 def test_an_edit_by_what_a_session_was_shown_is_answered_as_it_was_recorded(bench: Bench) -> None:
@@ -149,8 +149,11 @@ def test_of_a_version_that_is_not_stored_any_more_the_facts_are_left(
 
 def test_the_text_of_the_person_who_was_asked_is_the_answer_again(bench: Bench) -> None:
     bench.put("a", b"one\n")
-    approval = Approval(allowed=True, contents={"a": "by the person\n"})
-    permission = Permission("default", approver=lambda _: approval)
+
+    def write_other(request: PermissionRequest) -> Approval:
+        return Approval(allowed=True, contents={request.files[0].path: "by the person\n"})
+
+    permission = Permission("default", approver=write_other)
     proposal = Proposal(path="a", edit=WriteText("two\n"), proof=Exact())
 
     receipts = [bench.workspace.write(proposal, call=ASKED, permission=permission) for _ in range(2)]
