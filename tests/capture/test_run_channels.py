@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from capture.desk import RunDesk
-from capture.test_run_terminal import run_at_terminal
+from capture.test_run_terminal import run_at_terminal, talk_at_terminal
 from front.mcp.site import HttpServer, Site
 from spec.marks import requirement
 from surehold import Settings, aio, open_workspace
@@ -149,6 +150,22 @@ def test_a_question_at_the_terminal_can_be_answered_on_the_page_instead(desk: Ru
     assert b"It can be answered here or where else it is shown" in shown[0]
     assert b"surehold: allowed by" in shown[0]
     assert (count_left(desk), approval_of(desk).where) == (0, "page")
+
+
+@requirement("run:guard:page")
+def test_a_terminal_of_another_program_is_left_alone(desk: RunDesk) -> None:
+    """A host has a terminal, and gives its commands pipes: the question is for the page alone."""
+    fill(desk, 120)
+    shown = list[bytes]()
+    with serving(desk) as person:
+        script = f"exec 2> {desk.root.parent}/errors; exec {shlex.join([*desk.words(), 'sh', '-c', 'rm f*'])}"
+        words = ["/bin/sh", "-c", f"cd {desk.root}; {script}"]
+        terminal = threading.Thread(target=lambda: shown.append(talk_at_terminal(words, [])[1]))
+        terminal.start()
+        _, question = person.wait_for_question()
+        person.answer(question, "allow")
+        terminal.join()
+    assert (shown, count_left(desk), approval_of(desk).where) == ([b""], 0, "page")
 
 
 @requirement("run:guard:page")

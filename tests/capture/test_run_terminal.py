@@ -46,6 +46,28 @@ def run_at_terminal(desk: RunDesk, script: str, answer: bytes) -> tuple[int, byt
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
 
 
+def talk_at_terminal(words: list[str], talk: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
+    """Run a program at a terminal of its own; whenever it has shown one text, type the other."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        try:
+            os.execv(words[0], words)
+        finally:
+            os._exit(99)
+    shown, seen = b"", 0
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the last process has closed it
+            break
+        shown += piece
+        while talk and (found := shown.find(talk[0][0], seen)) >= 0:
+            seen = found + len(talk[0][0])
+            os.write(terminal, talk.pop(0)[1])
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
 def make_files(root: Path) -> None:
     for number in range(120):
         (root / f"f{number:03}").write_text("x")
@@ -126,9 +148,32 @@ def test_a_question_at_the_terminal_can_be_stopped_as_any_program() -> None:
         give_back_signals(before)
 
 
+@requirement("run:guard:refuses")
+def test_what_is_typed_for_another_program_is_no_answer_to_the_question(desk: RunDesk) -> None:
+    """A job in the background waits for its answer until it is brought to the front."""
+    make_files(desk.root)
+    words = [*desk.words("--guard", "2"), "rm", "f000", "f001"]
+    host = f"""
+import os, signal, subprocess
+job = subprocess.Popen({words}, cwd={str(desk.root)!r}, process_group=0)
+print("the host read", input(), flush=True)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+os.tcsetpgrp(0, job.pid)
+os._exit(os.WIFSTOPPED(os.waitpid(job.pid, os.WUNTRACED)[1]))
+"""
+
+    code, shown = talk_at_terminal(
+        [sys.executable, "-c", host], [(QUESTION, b"hello\n"), (b"the host read hello", b"y\n")]
+    )
+
+    assert (code, len(list(desk.root.glob("f???")))) == (0, 118)
+    assert b"surehold: rm f000 f001" in shown
+    assert b"1 path was deleted; next is `f001`" in shown
+
+
 @requirement("run:streams:unchanged")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_that_is_sent_to_the_run_ends_the_command(desk: RunDesk, number: signal.Signals) -> None:
+def test_a_signal_that_is_sent_to_the_run_ends_the_command(desk: RunDesk, number: int) -> None:
     (here,) = desk.make_gates("here")
     program = desk.start(f"rm a.txt; echo > {here}; exec sleep 600")
     here.read_bytes()

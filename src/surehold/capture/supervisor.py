@@ -307,6 +307,7 @@ class Supervisor:
         if path is None:
             self.keeper.has_strangers = True
         else:
+            self._check_change(path)  # by the new name it could be changed unasked
             self.keeper.touch(path)
         if place := self._find_place(notice, shape.to_path, shape.to_at, follow=False):
             self._make(place)

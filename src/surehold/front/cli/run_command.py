@@ -147,9 +147,8 @@ def _run_captured(book: "_CommandBook") -> "RunEnding":
     from surehold.capture.runner import run_captured
 
     asker = book.make_asker()
-    if book.args.guard is None and (
-        has_terminal() or _has_channel(asker)
-    ):  # asked here: the supervisor has no terminal
+    asker.uses_terminal = bool(book.args.guard) or has_terminal()  # asked here: the supervisor has no terminal
+    if book.args.guard is None and (asker.uses_terminal or _has_channel(asker)):
         book.args.guard = _DEFAULT_GUARD
     book.context.out.flush()
     book.context.err.flush()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import socket
 import sys
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 
 _SHOWN_PATHS = 20
 _SENT_PATHS = 10_000
+_COMMAND_WIDTH = 300
 _LOOK_SECONDS = 0.2
 _TERMINAL = "/dev/tty"
+_GIT_RUNS = re.compile(r"^(?!(?:refs|logs|objects)/)(?:.*/)?(?:config|config\.worktree|hooks(?:/.*)?)$")
+"""What git takes programs from, in its own directory: the directory of the hooks itself too, which can be exchanged."""
 
 Answer = dict[str, Any]
 
@@ -41,6 +45,8 @@ class RemovalGuard:
         """Count what was there before the command; what it made itself may go."""
         if keeper.touch(path) is None:
             return True
+        if not self.allows_change(path, keeper):
+            return False
         self._removed.append(os.fsdecode(path.removeprefix(self.root + b"/")))
         if len(self._removed) < self.limit:
             return True
@@ -81,8 +87,8 @@ def _is_protected(name: str) -> bool:
     from surehold.workspace.access.protected_names import PROTECTED
     from surehold.workspace.paths import Policy
 
-    inside_git = "/.git/" in f"/{name}"
-    if inside_git and not name.endswith("/config") and "/hooks/" not in name:
+    inside_git = f"/{name}".rpartition("/.git/")[2] if "/.git/" in f"/{name}" else ""
+    if inside_git and not _GIT_RUNS.search(inside_git):
         return False  # git's own record of its work
     return bool(Policy(protected=PROTECTED).rules_for(name, name, key=name).protected_by)
 
@@ -106,15 +112,17 @@ class PersonAsker:
     """Who runs which command."""
     state_dir: str
     through: socket.socket | None = None
-    """The program that started us asks; then no other channel is asked."""
+    """The program that started us asks; then no one else is asked."""
+    uses_terminal: bool = True
+    """Whether a person started the command at our terminal; else that is the business of other programs."""
     refusals: list[str] = field(default_factory=list[str])
     """What was refused, and why, for the person who reads the output."""
 
     def __call__(self, question: dict[str, Any]) -> Answer:
-        terminal, connections = _open_terminal(), list[socket.socket]()
+        terminal, connections = self._open_terminal(), list[socket.socket]()
         try:
             self._send(question, connections)
-            answer = _wait_for_answer(question, terminal, connections)
+            answer = _wait_for_answer({**self.facts, **question}, terminal, connections)
         finally:
             if terminal is not None:
                 terminal.close()
@@ -128,6 +136,14 @@ class PersonAsker:
             why = f": {answer['note']}" if answer.get("note") else ""
             self.refusals.append(f"the command was not allowed to {what} (`{question['next']}`){why}")
         return answer
+
+    def _open_terminal(self) -> IO[bytes] | None:
+        if self.through is not None or not self.uses_terminal:
+            return None
+        try:
+            return open(_TERMINAL, "r+b", buffering=0)  # noqa: PTH123 - the terminal itself; the caller closes it
+        except OSError:
+            return None
 
     def _send(self, question: dict[str, Any], heard: list[socket.socket]) -> None:
         """Tell the channels that are open what is asked; a signal may end it anywhere, so who `heard` it is known at once."""
@@ -144,13 +160,6 @@ class PersonAsker:
                 heard.remove(connection)
 
 
-def _open_terminal() -> IO[bytes] | None:
-    try:
-        return open(_TERMINAL, "r+b", buffering=0)  # noqa: PTH123 - the terminal itself; the caller closes it
-    except OSError:
-        return None
-
-
 def _wait_for_answer(question: dict[str, Any], terminal: IO[bytes] | None, connections: list[socket.socket]) -> Answer:
     """Show what is about to go, and wait for the first answer; where no one is left to answer, it is no."""
     waiting, problem = dict.fromkeys(connections, b""), "no person could be asked"
@@ -158,8 +167,10 @@ def _wait_for_answer(question: dict[str, Any], terminal: IO[bytes] | None, conne
         rows = _spell_question(question, elsewhere=bool(waiting))
         terminal.write("\n".join(reveal_text(row) for row in rows).encode() + b" ")
     while terminal is not None or waiting:
-        # A signal that comes right before a read blocks would be noticed only after it.
-        ready = select.select([*waiting, *([terminal] if terminal else [])], [], [], _LOOK_SECONDS)[0]
+        # A signal that comes right before a read blocks would be noticed only after it; so would a job that is brought to the
+        # front. What is typed while another program is there is for that one, and to read it would stop us.
+        heard = [terminal] if terminal is not None and _is_in_front(terminal) else []
+        ready = select.select([*waiting, *heard], [], [], _LOOK_SECONDS)[0]
         if terminal in ready:
             return _read_terminal(terminal)
         for connection in [one for one in waiting if one in ready]:
@@ -174,6 +185,13 @@ def _wait_for_answer(question: dict[str, Any], terminal: IO[bytes] | None, conne
                     return answer
                 problem = answer["problem"]
     return {"answer": False, "note": problem}
+
+
+def _is_in_front(terminal: IO[bytes]) -> bool:
+    try:
+        return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:  # it was hung up, which is read as no answer
+        return True
 
 
 def _read_terminal(terminal: IO[bytes] | None) -> Answer:
@@ -198,18 +216,29 @@ def _hear(connection: socket.socket) -> bytes:
         return b""
 
 
+def _cut_middle(text: str) -> str:
+    left = len(text) - _COMMAND_WIDTH
+    half = _COMMAND_WIDTH // 2
+    return text if left <= 0 else f"{text[:half]}[… {left:,} characters are not shown …]{text[-half:]}"
+
+
 def _spell_question(question: dict[str, Any], *, elsewhere: bool) -> list[str]:
+    import shlex
+
     also = ["It can be answered here or where else it is shown; the first answer counts."] if elsewhere else []
+    command = f"surehold: {_cut_middle(shlex.join(question['argv']))}"
     if question["protected"]:
         return [
+            command,
             f"surehold: the command is about to change `{question['next']}`, which configures another program.",
             *also,
             "Allow this, and further changes of such files? [y/N]",
         ]
-    rows = ["surehold: the command has deleted so far:"] if question["removed"] else []
+    rows = [command, *(["surehold: the command has deleted so far:"] if question["removed"] else [])]
     shown = question["paths"][-_SHOWN_PATHS:]
     if hidden := question["removed"] - len(shown):
         rows.append(f"  … {hidden} more")
     rows += [f"  {path}" for path in shown]
-    rows += [f"surehold: {question['removed']} paths were deleted; next is `{question['next']}`."]
+    count = "1 path was" if question["removed"] == 1 else f"{question['removed']} paths were"
+    rows += [f"surehold: {count} deleted; next is `{question['next']}`."]
     return [*rows, *also, "Allow this, and all further deletions? [y/N]"]
