@@ -143,7 +143,8 @@ def test_a_question_at_the_terminal_can_be_stopped_as_any_program() -> None:
     before = caller.take_signals()
     try:
         hear(caller, {"ask": {}})
-        assert (found, signal.getsignal(signal.SIGTSTP)) == ([signal.SIG_DFL], signal.SIG_IGN)
+        assert found == [signal.SIG_DFL]
+        assert signal.getsignal(signal.SIGTSTP) not in {signal.SIG_DFL, signal.SIG_IGN}
     finally:
         give_back_signals(before)
 
@@ -172,7 +173,48 @@ os._exit(os.WIFSTOPPED(os.waitpid(job.pid, os.WUNTRACED)[1]))
 
 
 @requirement("run:streams:unchanged")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("is_nested", [False, True], ids=["captured", "nested"])
+def test_a_job_that_is_stopped_at_the_terminal_goes_on_in_the_front(desk: RunDesk, is_nested: bool) -> None:
+    words = [
+        *desk.words("--guard", "0"),
+        *(desk.words() if is_nested else ()),
+        "sh",
+        "-c",
+        "rm a.txt; echo begun; exec cat",
+    ]
+    shell = f"""
+import os, signal, subprocess
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = subprocess.Popen({words}, cwd={str(desk.root)!r}, process_group=0, preexec_fn=lambda: signal.signal(signal.SIGTTOU, signal.SIG_DFL))
+os.tcsetpgrp(0, job.pid)
+assert os.WIFSTOPPED(os.waitpid(job.pid, os.WUNTRACED)[1])
+os.tcsetpgrp(0, os.getpgrp())
+print("it was stopped", flush=True)
+print("the shell has it", input(), flush=True)
+os.tcsetpgrp(0, job.pid)
+os.killpg(job.pid, signal.SIGCONT)
+print("it is in the front", flush=True)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(job.pid, 0)[1]))
+"""
+
+    code, shown = talk_at_terminal(
+        [sys.executable, "-c", shell],
+        [
+            (b"begun", b"\x1a"),
+            (b"it was stopped", b"hello\n"),
+            (b"has it hello", b""),
+            (b"in the front", b"typed\n\x04"),
+        ],
+    )
+
+    assert (code, shown.count(b"typed")) == (0, 2), "as it was typed, and as the command said it"
+    assert desk.read_report()["deleted"] == 1
+
+
+@requirement("run:streams:unchanged")
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGABRT, signal.SIGPROF, signal.SIGRTMIN + 1]
+)
 def test_a_signal_that_is_sent_to_the_run_ends_the_command(desk: RunDesk, number: int) -> None:
     (here,) = desk.make_gates("here")
     program = desk.start(f"rm a.txt; echo > {here}; exec sleep 600")

@@ -16,9 +16,24 @@ from surehold.capture.landlock import confine_writes
 NOT_FOUND, NOT_EXECUTABLE, SUPERVISOR_DIED = 127, 126, 125
 SIGNALLED = 128
 _LAST_STREAM = 2
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
-_FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-_ENDING = (*_FROM_THE_TERMINAL, signal.SIGTERM, signal.SIGHUP)
+_FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+_OURS = frozenset(
+    {
+        *_FROM_THE_TERMINAL,
+        *(signal.SIGSTOP, signal.SIGKILL, signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU),
+        *(signal.SIGWINCH, signal.SIGPIPE, signal.SIGURG, signal.SIGXCPU, signal.SIGXFSZ),  # each process has its own
+        *(
+            signal.SIGSEGV,
+            signal.SIGBUS,
+            signal.SIGFPE,
+            signal.SIGILL,
+            signal.SIGTRAP,
+            signal.SIGSYS,
+        ),  # mistakes of ours
+    }
+)
+_FORWARDED = tuple(sorted(signal.valid_signals() - _OURS))
+_ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 Message = dict[str, Any]
 
@@ -80,12 +95,9 @@ class RunCaller:
         """The command has; what it left running is waited for."""
         self._early = list[int]()
 
-    def take_signals(self) -> Mapping[signal.Signals, Any]:
+    def take_signals(self) -> Mapping[int, Any]:
         """Take signals over, before there is anything that they could hit alone; return who had them."""
-        before = {number: signal.signal(number, self._pass_on) for number in (*_FORWARDED, *_FROM_THE_TERMINAL)}
-        before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-        before[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._pass_on)
-        return before
+        return {number: signal.signal(number, self._pass_on) for number in (*_FORWARDED, *_FROM_THE_TERMINAL)}
 
     def wait_for_ending(self, connection: socket.socket, supervisor: int) -> RunEnding:
         ending, self._supervisor = RunEnding(), supervisor
@@ -109,7 +121,7 @@ class RunCaller:
 
     def _ask_person(self, question: Message) -> Message:
         """Ask; to interrupt the question is to say no."""
-        before = {number: signal.signal(number, _interrupt_question) for number in _ENDING}
+        before: dict[int, Any] = {number: signal.signal(number, _interrupt_question) for number in _ENDING}
         before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)  # the command waits, and cannot stop now
         try:
             return self._answer(question)
@@ -119,14 +131,18 @@ class RunCaller:
         finally:
             give_back_signals(before)
 
+    def stop_with_command(self) -> None:
+        """Stop, so that the shell sees its job stopped; not when the signal had stopped us too, and we were continued together."""
+        if _is_stopped(self._command):
+            os.kill(os.getpid(), signal.SIGSTOP)
+
     def _handle(self, message: Message, ending: RunEnding) -> bool:
         if "pid" in message:
             self.set_command(int(message["pid"]))
         elif "ended" in message:
             self._has_ended = True
         elif "stopped" in message:
-            if _is_stopped(self._command):  # not so when the signal had stopped us too, and we were continued together
-                os.kill(os.getpid(), signal.SIGSTOP)  # so that the shell sees its job stopped
+            self.stop_with_command()
         elif "refused" in message:
             ending.refused = str(message["refused"])
             return True
@@ -163,7 +179,7 @@ def occupy_closed_streams() -> None:
     os.close(fd)
 
 
-def give_back_signals(before: Mapping[signal.Signals, Any]) -> None:
+def give_back_signals(before: Mapping[int, Any]) -> None:
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -211,13 +227,20 @@ def run_plainly(line: CommandLine) -> RunEnding:
         # The handlers of Python end with it, so that the command has the usual ones.
         with subprocess.Popen(line.argv, env=dict(line.environment), preexec_fn=confine) as command:  # noqa: S603, PLW1509 - there is one thread
             caller.set_command(command.pid)
-            code = command.wait()
+            code = _wait_for_end(command.pid, caller)
+            command.returncode = code
         ending.exit_code = SIGNALLED - code if code < 0 else code
     except (OSError, ValueError) as error:
         ending.exit_code, ending.problem = explain_failed_start(line, error)
     finally:
         give_back_signals(before)
     return ending
+
+
+def _wait_for_end(pid: int, caller: RunCaller) -> int:
+    while os.WIFSTOPPED(status := os.waitpid(pid, os.WUNTRACED)[1]):
+        caller.stop_with_command()
+    return os.waitstatus_to_exitcode(status)
 
 
 def explain_failed_start(line: CommandLine, error: OSError | ValueError) -> tuple[int, str]:
