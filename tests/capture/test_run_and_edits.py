@@ -1,7 +1,9 @@
 """An agent edits through our tools while a command changes the same files."""
 
 import json
+import os
 import stat
+from typing import Any
 
 import pytest
 
@@ -9,8 +11,14 @@ from capture.desk import RunDesk
 from capture.fingerprint import take_fingerprint
 from spec.marks import requirement
 from surehold import open_workspace
+from surehold.app import open_workspace as open_core
 from surehold.capture.filter import can_listen
+from surehold.errors import LockTimeout
+from surehold.stores.base import Call
 from surehold.workspace.past.blame import blame_file
+from surehold.workspace.runs import recorder as recorder_module
+from surehold.workspace.runs import shared_paths
+from surehold.workspace.runs.recorder import record_run
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 
@@ -178,3 +186,39 @@ def test_times_that_the_command_set_are_not_taken_for_the_writing_of_others(desk
     with open_workspace(desk.root, settings=desk.settings()) as workspace:
         workspace.history.undo(report["change_id"])
     assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:report:complete", "run:together:attributed")
+def test_a_file_that_an_edit_holds_when_the_command_ends_is_named_and_the_others_are_held(
+    desk: RunDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_paths, "TURN_SECONDS", 0.1)
+    (desk.root / "link").symlink_to("/elsewhere")  # no edit can be about it, which does not matter for the others
+    with (
+        open_core(desk.root, settings=desk.settings()) as editing,
+        open_core(desk.root, settings=desk.settings()) as workspace,
+    ):
+        call = Call(tool="run", operation="run", writer="run", argv=("sh",))
+        recorder = workspace.record_run(call, workspace.new_id())
+        keeper = recorder.open_keeper()
+        for name in ("a.txt", "sub/b.txt", "link"):
+            keeper.keep_removed(os.fsencode(desk.root / name))
+            (desk.root / name).unlink()
+        held, free = (editing.reader.disk.resolve(name) for name in ("a.txt", "sub/b.txt"))
+        was_free = list[bool]()
+
+        def settle_while_held(*words: Any, **more: Any) -> Any:
+            try:
+                with editing.reader.disk.lock([free], timeout=0):
+                    was_free.append(True)
+            except LockTimeout:
+                was_free.append(False)
+            return record_run(*words, **more)
+
+        monkeypatch.setattr(recorder_module, "record_run", settle_while_held)
+        with editing.reader.disk.lock([held], timeout=10):
+            settled = recorder.finish(0)
+
+    assert [one.key for one in settled.not_kept] == ["a.txt"]
+    assert was_free == [False]
+    assert settled.count_paths()["deleted"] == 3

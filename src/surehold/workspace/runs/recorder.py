@@ -37,7 +37,7 @@ _HELD_PATHS = 100
 """So many files are held while a change is recorded, against edits that begin just then."""
 _CHANGED_BETWEEN = "it was also changed by an edit or by another command while this one ran; what this one did to it before that is not in this change but by itself"
 
-
+_EDITED_AT_END = "an edit of it was under way when this command ended; what the edit did may be in this change"
 _SHARED = "another command that still runs changes it too (change {}); what both wrote at the same moment may be in this change"
 
 
@@ -128,7 +128,9 @@ class RunRecorder:
             return Settlement()
         call = replace(self._call, exit_code=exit_code, approval=approval)
         contested = self._list_contested() if self._keeper.before_change else []
-        with self._shared.hold_at_end(contested, self.change_id):
+        with self._shared.hold_at_end(contested, self.change_id) as missed:
+            for path in missed:
+                self._keeper.add_note(path, _EDITED_AT_END)
             settled, _ = record_run(
                 self._store,
                 self._keeper,

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _WRITERS = "writers"
 _PATIENCE_SECONDS = 1.0
 """How long the call of a command waits for an edit of the same file; the edit may be the command's own."""
-_END_PATIENCE_SECONDS = 2.0
 _MAX_PIECE_BYTES = 8 << 20
 _TIME_STEP_NS = 100_000_000
 """More than the steps in which the time of a directory goes on."""
@@ -106,18 +105,42 @@ class SharedPaths:
             yield
 
     @contextmanager
-    def hold_at_end(self, paths: Sequence[bytes], own: str) -> Generator[None]:
-        """Hold the paths of a command that has ended while its change is recorded: no edit comes in between."""
+    def hold_at_end(self, paths: Sequence[bytes], own: str) -> Generator[list[bytes]]:
+        """Hold the paths of a command that has ended while its change is recorded: no edit comes in between.
+
+        What edits do not let go of is yielded.
+        """
         with ExitStack() as stack:
-            with suppress(SureholdError, OSError):
-                targets = [self._reader.disk.resolve(self._key_of(path)) for path in paths]
-                stack.enter_context(self._reader.disk.lock(targets, timeout=_END_PATIENCE_SECONDS))
-                for target in targets if (running := self.list_running(own)) else ():
+            targets = {target: path for path in paths if (target := self._find_target(path))}
+            missed = self._lock_free(stack, list(targets))
+            running = self.list_running(own)
+            for target in (one for one in targets if running and one not in missed):
+                with suppress(SureholdError, OSError):
                     self._credit(target, running, own)
-            yield
+            yield [targets[one] for one in missed]
             if not self.list_running(own):
                 with suppress(OSError):
                     (self._runs / _WRITERS).unlink(missing_ok=True)
+
+    def _find_target(self, path: bytes) -> Target | None:
+        with suppress(SureholdError, OSError):
+            return self._reader.disk.resolve(self._key_of(path))
+        return None  # no edit changes it either
+
+    def _lock_free(self, stack: ExitStack, targets: list[Target]) -> list[Target]:
+        """Lock the names of files, all at once; return those that others do not let go of."""
+        end, missed = time.monotonic() + TURN_SECONDS, list[Target]()
+        while targets:
+            try:
+                stack.enter_context(self._reader.disk.lock(targets, timeout=max(end - time.monotonic(), 0.0)))
+            except LockTimeout as busy:
+                missed += [one for one in targets if one.key == busy.path]
+                targets = [one for one in targets if one.key != busy.path]
+            except (SureholdError, OSError):  # no edit can lock them either
+                break
+            else:
+                break
+        return missed
 
     def _credit(
         self, target: Target, running: Sequence[str], own: str, now: Snapshot | None = None, line: int = 0
