@@ -97,7 +97,19 @@ def test_the_definitions_are_exported_in_three_notations(shell: Shell) -> None:
 
         assert (said.code, json.loads(said.out)) == (0, export_tools(tools_of(), name))
     assert len(json.loads(shell("schema", "--tools", "anchored").out)) == len(FAMILY_TOOLS["anchored"])
-    assert shell("schema", "--tools", "nonsense").code == 1
+
+
+@requirement("front:exit:usage")
+@pytest.mark.parametrize("name", ["mcp", "serve", "acp", "schema", "prompt"])
+@pytest.mark.parametrize(("families", "named"), [("nonsense", "nonsense"), ("files,Claude", "Claude"), (",", ",")])
+def test_an_unknown_tool_family_is_wrong_usage_wherever_it_is_named(
+    shell: Shell, name: str, families: str, named: str
+) -> None:
+    said = shell(name, "--tools", families)
+
+    message = f"Wrong usage: --tools: No tool family is called `{named}`."
+    assert (said.code, said.out) == (2, "")
+    assert said.err == f"{message}\nChoose from anchored, files, multi_edit, claude, or `all`.\n"
 
 
 def typed(shell: Shell, keys: str, *argv: str) -> tuple[int, str, str]:

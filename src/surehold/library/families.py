@@ -81,6 +81,11 @@ def tool_named(name: str) -> "AnyTool":
     return load_tool(homes[name])
 
 
+def check_families(names: str) -> None:
+    """Refuse a list of families with an unknown one."""
+    _homes_of(names)
+
+
 def _homes_of(names: str) -> list[str]:
     if not isinstance(names, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may have no type checker
         raise bad_argument("tools", "a comma list of families", names, f'tools="{DEFAULT_FAMILIES}"')

@@ -34,11 +34,24 @@ _SESSION_VARIABLE = "SUREHOLD_SESSION"
 _ANSWER_WAIT_SECONDS = 600.0
 _ANSWER_WAIT_HELP = f"how long to wait for an answer (default: {_ANSWER_WAIT_SECONDS:g})"
 
+
+def _parse_families(text: str) -> str:
+    from surehold.library.families import DEFAULT_FAMILIES, check_families
+
+    try:
+        check_families(text or DEFAULT_FAMILIES)
+    except InvalidArgument as error:
+        raise UsageError(f"--tools: {error.message}", hint=error.action) from None
+    return text
+
+
 _UNCHECKED_FLAG = flag("--allow-unchecked", "accept changes without expectedSha256")
-_FAMILIES_OPTION = argument("--tools", "LIST", "tool families, such as anchored,files; or all")
+_FAMILIES_OPTION = argument("--tools", "LIST", "tool families, such as anchored,files; or all", type=_parse_families)
 _SERVER_ARGUMENTS = (
     argument("roots", "ROOT", "directories that agents may work in", nargs="*"),
-    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: anchored,files)"),
+    argument(
+        "--tools", "LIST", "tool families: anchored, files, … or all (default: anchored,files)", type=_parse_families
+    ),
     *permission_arguments(),
     argument("--ask-seconds", None, argparse.SUPPRESS, type=parse_positive, default=0),
     flag("--read-only", "serve only tools that change nothing"),
@@ -240,7 +253,7 @@ def _positive_seconds(text: str) -> float:
     "acp",
     "Run tool calls from an editor: an ACP agent without a model.",
     argument("roots", "ROOT", "sessions may start only in these directories (default: any)", nargs="*"),
-    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)"),
+    argument("--tools", "LIST", "tool families: anchored, files, … or all (default: all)", type=_parse_families),
     *permission_arguments(usual="default"),  # an editor can ask, so it is asked
     _UNCHECKED_FLAG,
     argument("--ask-seconds", "N", _ANSWER_WAIT_HELP, type=_positive_seconds, default=_ANSWER_WAIT_SECONDS),
