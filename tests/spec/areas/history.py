@@ -17,6 +17,7 @@ HISTORY = (
             "history:undo:any_order": "Undoing everything, in any order and any parts, gives the original bytes.",
             "history:undo:directories": "Undo takes the directories away that a change had made for its files, if they are empty by then; redo makes them again.",
             "history:undo:runs": "Commands that ran under capture are undone with the other changes of a selection, and made again with them.",
+            "history:undo:brought_back": "A file that was removed or damaged and brought back, out of the trash or by revert, is the same file: what was done to it before is undone, redone and shown by itself.",
             "history:undo:removed_outside": "A selection is undone also where another program removed a file that it had made.",
             "history:undo:path": "Selectors with paths undo only what was done to these files.",
             "history:selectors:moved": "A path names a file also under the names that it had before it was moved.",

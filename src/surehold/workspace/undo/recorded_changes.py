@@ -104,6 +104,12 @@ def _keys_of(entry: Entry) -> tuple[str, ...]:
     return (change.path, change.to_path) if change.to_path else (change.path,)
 
 
+def _trash_ids(change: RecordedChange) -> list[str]:
+    """Return the ids in the trash of what a change removed or brought back: it is the same file, whatever its name."""
+    removed = (entry.change.trash_id for entry in change.entries)
+    return [one for one in (*removed, change.entries[0].call.restores) if one]
+
+
 def load_changes(store: Store, change_id: str) -> list[RecordedChange]:
     """Return a change with all later ones that touch the same files, and every change that one of them undoes."""
     return load_related(store, _read_change(store, change_id).entries)
@@ -179,12 +185,12 @@ def _group_entries(rows: Sequence[Entry]) -> list[RecordedChange]:
 
 def _related_changes(changes: Sequence[RecordedChange], wanted: set[str]) -> list[RecordedChange]:
     """Return the changes that have a file in common with the wanted ones, directly or through others."""
-    touched: dict[str, Collection[str]] = {change.id: change.keys for change in changes}
+    touched: dict[str, Collection[str]] = {change.id: {*change.keys, *_trash_ids(change)} for change in changes}
     if several := [change for change in changes if change.switched_entries]:
         keys_of_entry = {name_entry(one): _keys_of(one) for change in changes for one in change.entries}
         for change in several:
             others = (keys_of_entry.get(name, ()) for name in change.switched_entries)
-            touched[change.id] = {*change.keys, *chain.from_iterable(others)}
+            touched[change.id] = {*touched[change.id], *chain.from_iterable(others)}
     keys, size = set[str](), -1
     names = {*wanted}
     while size != len(names) + len(keys):

@@ -140,7 +140,8 @@ class FileReplay:
 
     def _make_step(self, state: FileState, step: FileStep) -> FileState | Obstacle:
         if step.before is None:
-            return FileState(key=step.to_key, version=step.after)
+            version = state.version if step.returns and state.version else step.after  # what is there need not return
+            return FileState(key=step.to_key, version=version)
         if state.version is None and step.is_outside_mode:
             return state  # its mode alone
         if state.version is None and step.outside and step.after is None:

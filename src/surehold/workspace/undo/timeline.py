@@ -35,6 +35,8 @@ class FileStep(NamedTuple):
     """Another program did it."""
     diff: str = ""
     """What it did, if that is told in few words; empty if only the bytes tell."""
+    returns: bool = False
+    """It brought back what had been removed."""
 
     @property
     def is_outside_mode(self) -> bool:
@@ -73,21 +75,32 @@ class FileTrail:
         return frozenset(step.entry_name for step in self.steps if step.entry_name in active)
 
     def list_steps(self, active: ActiveEntries) -> Iterator[FileStep]:
-        """Yield the steps in effect; what other programs did in a row is one step, and none if it left no trace."""
-        run: FileStep | None = None
+        """Yield the steps in effect, without those that left no trace together.
+
+        What other programs did in a row is one step, or none if they took it back. If a person brought back what was there
+        before that, or before the file was removed, both are none, or a move if it came back elsewhere.
+        """
+        held: FileStep | None = None
         for step in self.steps:
             if step.entry_name not in active:
                 continue
-            if run and step.outside:
-                run = run._replace(change_id=step.change_id, to_key=step.to_key, after=step.after)
+            if held and held.outside and step.outside:
+                held = _join_steps(held, step)
                 continue
-            if run and _leaves_trace(run):
-                yield run
-            run = step if step.outside else None
-            if not step.outside:
+            if held and _leaves_trace(held):
+                both = _join_steps(held, step)
+                joins = step.returns and (held.after is None or not _leaves_trace(both))
+                if joins and _leaves_trace(both):
+                    yield both
+                if joins:
+                    held = None
+                    continue
+                yield held
+            held = step if step.outside or step.after is None else None
+            if not held:
                 yield step
-        if run and _leaves_trace(run):
-            yield run
+        if held and _leaves_trace(held):
+            yield held
 
     def learn_mode(self, found: Version) -> None:
         """Note the mode that the next change found, where the last one did not choose it: a new file has the usual one."""
@@ -111,10 +124,28 @@ def outside_step(key: str, to_key: str, before: Version, after: Version | None) 
     )
 
 
+def _join_steps(one: FileStep, other: FileStep) -> FileStep:
+    return one._replace(change_id=other.change_id, to_key=other.to_key, after=other.after, diff="")
+
+
 def _leaves_trace(step: FileStep) -> bool:
     one, other = step.before, step.after
     same = one == other or (one and other and (one.sha256, one.mode) == (other.sha256, other.mode))
     return step.key != step.to_key or not same
+
+
+class _Removal(NamedTuple):
+    file: FileTrail
+    version: Version
+    outside: bool
+
+    def is_brought_back(self, entry: Entry) -> bool:
+        """Tell whether an entry that creates a file brings this one back."""
+        if entry.call.operation == "external":
+            return self.outside
+        return entry.call.operation == "restore" and self.version.sha256 == (
+            entry.change.after.sha256 if entry.change.after else ""
+        )
 
 
 class Timeline:
@@ -132,8 +163,8 @@ class Timeline:
         """What the ledger last knew of each name."""
         self.placed_by: dict[str, str] = {}
         """The change whose switching gave a file the name that it has now."""
-        self._lost: dict[str, FileTrail] = {}
-        """What other programs removed, by the names that it had."""
+        self._removed: dict[str, _Removal] = {}
+        """What was removed, by the names that it had and by its ids in the trash."""
         self._files_of_entry: dict[str, list[FileTrail]] = {}
         self._switches: dict[str, frozenset[str]] = {OUTSIDE: frozenset([OUTSIDE])}
         """What each change switches that is not one of its own entries."""
@@ -290,23 +321,20 @@ class Timeline:
         return self._entries_switched(change.undoes) if followed else None
 
     def _take_steps(self, entry: Entry) -> None:
-        change, outside = entry.change, entry.call.operation == "external"
+        change = entry.change
         to_key = change.to_path or change.path
         if change.displaced:
             self._add_step(entry, self._file_at(to_key, change.displaced), "", change.displaced, None)
-        if change.before is None:
-            file = self._new_file(change.path, outside=outside)
-        else:
-            file = self._file_at(change.path, change.before)
+        file = self._new_file(entry) if change.before is None else self._file_at(change.path, change.before)
         self._add_step(entry, file, to_key if change.after else "", change.before, change.after)
-        if change.after is None and outside:
-            self._lost[change.path] = file
 
-    def _new_file(self, key: str, *, outside: bool) -> FileTrail:
-        """Return a file that was created; what other programs removed and brought back is the same file."""
-        lost = self._lost.pop(key, None)
-        if lost and outside:
-            return lost
+    def _new_file(self, entry: Entry) -> FileTrail:
+        """Return a file that was created; one that was removed and brought back is the same file."""
+        change, call = entry.change, entry.call
+        named, trashed = self._removed.pop(change.path, None), self._removed.pop(call.restores, None)
+        for one in (trashed, named):
+            if one and not one.file.place and one.is_brought_back(entry):
+                return one.file
         self.files.append(FileTrail(key="", version=None))
         return self.files[-1]
 
@@ -336,7 +364,11 @@ class Timeline:
             after=after,
             outside=outside,
             diff="" if outside else entry.change.diff,
+            returns=entry.call.operation == "restore",
         )
+        if before and after is None:
+            removal = _Removal(file, before, outside)
+            self._removed |= {one: removal for one in (key, entry.change.trash_id) if one}
         file.steps.append(step)
         self._files_of_entry.setdefault(name, []).append(file)
         self._place_file(file, key, to_key, entry.change_id)
