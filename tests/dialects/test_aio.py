@@ -5,7 +5,7 @@ import asyncio
 import hashlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +256,42 @@ def test_a_call_that_is_cancelled_too_late_says_what_it_did(root: Path) -> None:
 
     play(root, scenario, mode="default")
     assert (root / "a.txt").read_bytes() == b"one\n"
+
+
+PATCH = "*** Begin Patch\n" + "".join(f"*** Add File: {one}.txt\n+1\n" for one in "abcd") + "*** End Patch\n"
+
+
+@requirement("front:library:awaitable")
+@pytest.mark.parametrize("way", ["method", "answer", "dispatch"])
+@pytest.mark.parametrize(("asked", "made"), [("b.txt", 1), ("c.txt", 2)])
+def test_a_call_of_several_changes_says_which_of_them_it_made(root: Path, way: str, asked: str, made: int) -> None:
+    async def scenario(workspace: aio.AsyncWorkspace) -> None:
+        begun = asyncio.Event()
+
+        async def ask(request: object) -> Approval:
+            begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        session, words = workspace.session(mode="acceptEdits", approver=ask), {"patch": PATCH, "atomic": False}
+        calls: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+            "method": lambda: session.apply_patch(PATCH, atomic=False),
+            "answer": lambda: session.answer("apply_patch", words),
+            "dispatch": lambda: aio.dispatch(session, {"name": "apply_patch", "arguments": words}),
+        }
+        task = asyncio.create_task(calls[way]())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+
+        ids = ", ".join(one.id for one in reversed(await workspace.changes()) if one.entries[0].ok)
+        said = f"its change is {ids}" if made == 1 else f"its changes are {ids}"
+        assert cancelled.value.__notes__ == [f"The call could not be taken back any more: {said}."]
+        assert ids.count(",") == made - 1
+
+    play(root, scenario, ask=[asked])
+    assert len(list(root.glob("[abcd].txt"))) == made
 
 
 @requirement("front:library:awaitable")

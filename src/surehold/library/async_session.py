@@ -93,9 +93,12 @@ def _describe_outcome(future: asyncio.Future[Any]) -> str:
         return _NOT_DONE
     if error is not None:
         return f"The call failed by itself: {error}"
-    change_id = getattr(result, "change_id", "")
-    if change_id:
-        return f"The call could not be taken back any more: its change is {change_id}."
+    # Answers, and calls that may make several changes, list them; other results have one.
+    changes = getattr(result, "change_ids", ()) or [name for name in (getattr(result, "change_id", ""),) if name]
+    if len(changes) > 1:
+        return f"The call could not be taken back any more: its changes are {', '.join(changes)}."
+    if changes:
+        return f"The call could not be taken back any more: its change is {changes[0]}."
     return "The call went on to its end."
 
 

@@ -142,5 +142,7 @@ class Answer:
     error: SureholdError | None = None
     bug: Exception | None = None
     """A failure of our own after the change was written; the answer says that it was, and a front end reports the bug."""
+    change_ids: tuple[str, ...] = ()
+    """The changes that it made."""
     content: tuple[Json, ...] = ()
     """More for a model than text: images, audio, embedded resources, as MCP spells them."""

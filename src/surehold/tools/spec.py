@@ -220,8 +220,15 @@ class Tool(Generic[P, R]):
         data = self.wire.success(result, warnings)
         fitted = result.cut_to_budget(context.budget)
         shown = None if self.hints.read_only else data if fitted is result else self.wire.success(fitted, warnings)
-        blocks = result.content_blocks()
-        return Answer(ok=result.ok, text=text, data=data, structured=shown, warnings=warnings, content=blocks)
+        return Answer(
+            ok=result.ok,
+            text=text,
+            data=data,
+            structured=shown,
+            warnings=warnings,
+            change_ids=result.changes_made(),
+            content=result.content_blocks(),
+        )
 
     def changed_answer(self, change_ids: tuple[str, ...], bug: Exception) -> Answer:
         """Say that the change was written, when everything else about it cannot be said."""
@@ -231,7 +238,9 @@ class Tool(Generic[P, R]):
         )
         text = "\n".join([warning, *(f"change_id: {change_id}" for change_id in change_ids)])
         data = self.wire.change_made(change_ids, warning)
-        return Answer(ok=True, text=text, data=data, structured=data, warnings=(warning,), bug=bug)
+        return Answer(
+            ok=True, text=text, data=data, structured=data, warnings=(warning,), change_ids=change_ids, bug=bug
+        )
 
 
 AnyTool = Tool[Any, Any]
