@@ -2,8 +2,9 @@
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from surehold.stores.base import Entry, LedgerQuery, Store
 from surehold.stores.conversations import SessionRow
 from surehold.stores.migration import MovedHistory, PortableStore, copy_history
 from surehold.stores.postgres.store import PostgresStore, open_postgres_store
+from surehold.stores.sqlite.importing import HistoryTables
 from surehold.stores.sqlite.store import SqliteStore
-from surehold.stores.upkeep import TrashQuery
+from surehold.stores.upkeep import TrashItem, TrashQuery
 
 _CHANGES = 10_000 if "SUREHOLD_SOAK" in os.environ else 200
 
@@ -162,6 +164,25 @@ class Killed(BaseException):
     """The process ends here."""
 
 
+@requirement("fleet:state:moved")
+def test_the_trash_moves_a_page_at_a_time(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = (SqliteStore(tmp_path / name, clock=clock, durability="none") for name in ("first", "there"))
+    make_history(source, clock, 120)
+    import_trash, sizes = HistoryTables.import_trash, list[int]()
+
+    def noting(self: HistoryTables, items: Sequence[TrashItem]) -> None:
+        sizes.append(len(items))
+        import_trash(self, items)
+
+    monkeypatch.setattr(HistoryTables, "import_trash", noting)
+    monkeypatch.setattr(migration, "TrashQuery", partial(TrashQuery, limit=1))
+    copy_history(source, target)
+
+    assert described(target) == described(source)
+    assert sizes == [1] * source.count_trash()
+    assert len(sizes) > 1
+
+
 def die_at(monkeypatch: pytest.MonkeyPatch, home: type, name: str, number: int, *, after: bool) -> None:
     """Let the process end at one of the calls of a method, before or after it has done its work."""
     method, calls = getattr(home, name), itertools.count(1)
@@ -185,6 +206,8 @@ MOMENTS = [
     ("import_entries", 1, True),
     ("import_entries", 3, False),
     ("import_entries", 3, True),
+    ("import_trash", 1, False),
+    ("import_trash", 1, True),
     ("import_rest", 1, False),
     ("import_rest", 1, True),
     ("mark_importing", 2, False),

@@ -32,10 +32,9 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRest:
-    """What a history has besides entries, bytes and sessions."""
+    """What a history has besides entries, bytes, sessions and trash."""
 
     heads: tuple[Head, ...]
-    trash: tuple[TrashItem, ...]
     turns: tuple[SessionTurn, ...]
     answers: tuple[StoredAnswer, ...]
 
@@ -61,6 +60,10 @@ class WholeHistory(Protocol):
 
     def import_entries(self, entries: Sequence[Entry]) -> None:
         """Append entries of another store, oldest first, with their own moments."""
+        ...
+
+    def import_trash(self, items: Sequence[TrashItem]) -> None:
+        """Say of items of the trash, which the entries brought, what became of them."""
         ...
 
     def import_rest(self, rest: HistoryRest) -> None:
@@ -100,11 +103,12 @@ def copy_history(source: PortableStore, target: PortableStore) -> MovedHistory:
     sessions = source.list_sessions()
     for session in reversed(sessions):
         target.open_session(session)
-    states = [TrashQuery(state=state) for state in ("kept", "restored", "emptied")]
+    for query in (TrashQuery(state="kept"), TrashQuery(state="restored"), TrashQuery(state="emptied")):
+        for items in iterate_trash(source, query):
+            into.import_trash(items)
     into.import_rest(
         HistoryRest(
             heads=source.list_heads(),
-            trash=tuple(item for query in states for page in iterate_trash(source, query) for item in page),
             turns=tuple(turn for session in sessions for turn in source.list_turns(session.id)),
             answers=source.whole_history().list_answers(),
         )

@@ -8,6 +8,7 @@ from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.migration import HistoryRest, StoredAnswer
 from surehold.stores.postgres import rows
 from surehold.stores.postgres.database import fetch_rows
+from surehold.stores.upkeep import TrashItem
 
 if TYPE_CHECKING:
     from surehold.stores.postgres.database import Connection, PostgresDatabase
@@ -53,6 +54,15 @@ class HistoryRows:
 
         self._database.transact(work, twice=False)
 
+    def import_trash(self, items: Sequence[TrashItem]) -> None:
+        states = [(item.state, self._ws, to_key(item.id)) for item in items]
+
+        def work(connection: "Connection") -> None:
+            with connection.cursor() as cursor:
+                cursor.executemany("UPDATE trash SET state = %s WHERE ws = %s AND id = %s", states)
+
+        self._database.transact(work)
+
     def import_rest(self, rest: HistoryRest) -> None:
         def work(connection: "Connection") -> None:
             known = [to_key(head.path) for head in rest.heads]
@@ -61,10 +71,6 @@ class HistoryRows:
             )
             fetch_rows(connection, unknown, (self._ws, known))
             with connection.cursor() as cursor:
-                cursor.executemany(
-                    "UPDATE trash SET state = %s WHERE ws = %s AND id = %s",
-                    [(item.state, self._ws, to_key(item.id)) for item in rest.trash],
-                )
                 cursor.executemany(
                     "INSERT INTO turns (ws, session, id, title, began) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
                     [

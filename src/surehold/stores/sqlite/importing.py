@@ -10,6 +10,7 @@ from surehold.stores.ledger_entries import text_of, to_key
 from surehold.stores.migration import HistoryRest, StoredAnswer
 from surehold.stores.sqlite import tables
 from surehold.stores.store_errors import import_unfinished_error
+from surehold.stores.upkeep import TrashItem
 
 if TYPE_CHECKING:
     from surehold.stores.sqlite.database import Database
@@ -72,14 +73,16 @@ class HistoryTables:
             for entry in entries:
                 tables.append_entry(connection, entry)
 
+    def import_trash(self, items: Sequence[TrashItem]) -> None:
+        states = [(item.state, to_key(item.id)) for item in items]
+        with self._database.write_transaction() as connection:
+            connection.executemany("UPDATE trash SET state = ? WHERE id = ?", states)
+
     def import_rest(self, rest: HistoryRest) -> None:
         known = {to_key(head.path) for head in rest.heads}
         with self._database.write_transaction() as connection:
             paths = [path for (path,) in connection.execute("SELECT path FROM heads") if path not in known]
             connection.executemany("DELETE FROM heads WHERE path = ?", [(path,) for path in paths])
-            connection.executemany(
-                "UPDATE trash SET state = ? WHERE id = ?", [(item.state, to_key(item.id)) for item in rest.trash]
-            )
             connection.executemany(
                 "INSERT OR IGNORE INTO turns (session, id, title, began) VALUES (?, ?, ?, ?)",
                 [(to_key(one.session), to_key(one.id), to_key(one.title), one.began) for one in rest.turns],
