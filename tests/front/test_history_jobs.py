@@ -690,3 +690,13 @@ def test_names_and_reasons_of_agents_are_escaped_where_they_leave_the_history(sh
     assert not any(one in error["suggested_action"] for one in ("\n", "\x1b"))
     message = shell.json("commit", "--session", "last")["message"]
     assert not any(one in message for one in ("\x1b", "\u202e"))
+
+
+@requirement("history:sessions:facts")
+def test_a_session_that_only_ran_a_command_is_listed_whatever_selects_it(shell: Shell) -> None:
+    shell("run", "--agent", "runner", "--", "sh", "-c", "echo 1 > made.txt")
+    (everything,) = shell.json("sessions")["sessions"]
+
+    assert (everything["agent"], everything["changes"], everything["files"]) == ("runner", 1, 1)
+    for words in (["--agent", "run"], ["--since", "1h"], ["--session", "last"], ["made.txt"]):
+        assert shell.json("sessions", *words)["sessions"] == [everything]

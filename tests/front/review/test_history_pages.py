@@ -70,6 +70,17 @@ def test_a_conversation_is_one_page_with_turns_reasons_and_one_diff_per_file(
     expect(page.locator(".diff")).to_have_count(2)
 
 
+@requirement("history:page:conversation")
+def test_a_command_by_itself_is_a_conversation_too(site: Site, server: HttpServer, page: Page) -> None:
+    with open_workspace(site.root, settings=Settings(state_dir=site.state)) as workspace:
+        workspace.run(["sh", "-c", "echo 1 > made.txt"], agent="runner")
+
+    open_conversation(page, server)
+
+    expect(page.get_by_role("heading", name="runner", exact=True)).to_be_visible()
+    expect(page.locator("article.file")).to_have_count(1)
+
+
 @requirement("history:page:undo")
 def test_parts_of_a_conversation_are_undone_as_one_change_each(
     agent: AgentSession, site: Site, server: HttpServer, page: Page

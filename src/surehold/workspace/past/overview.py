@@ -52,8 +52,8 @@ class SessionTallies:
 
     def find(self, session_id: str) -> SessionSummary | None:
         """Return what one session did; None if nothing."""
-        row = self._store.find_session(session_id)
-        return next(self.summarize([row] if row else []), None)
+        rows = [row for row in self._store.list_sessions() if row.id == session_id]
+        return next(self.summarize(rows), None)
 
     def list_turns(self, session_id: str) -> tuple[SessionTurn, ...]:
         return self._store.list_turns(session_id)
@@ -76,8 +76,9 @@ def summarize_entries(store: Store, entries: Iterable[Entry]) -> Iterator[Sessio
     by_session = dict[str, list[Entry]]()
     for entry in entries:
         by_session.setdefault(entry.call.session, []).append(entry)
+    rows = {row.id: row for row in store.list_sessions()}
     for name, found in by_session.items():
-        if row := store.find_session(name):
+        if row := rows.get(name):
             tally = _SessionTally()
             for entry in reversed(found):
                 tally.add(entry)
