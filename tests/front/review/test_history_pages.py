@@ -14,6 +14,7 @@ from spec.marks import requirement
 from surehold.app import Settings, open_workspace
 from surehold.errors import SureholdError
 from surehold.front.review.diff_markup import PageRoom, find_difference, number_rows, render_diff
+from surehold.front.review.file_markup import render_counts
 from surehold.front.review.markup import render_sentence
 from surehold.library.session import AgentSession
 from surehold.library.workspace import AgentWorkspace
@@ -68,6 +69,11 @@ def test_a_conversation_is_one_page_with_turns_reasons_and_one_diff_per_file(
     expect(page.locator(".split .added")).to_have_count(7)
     page.get_by_role("link", name="One column").click()
     expect(page.locator(".diff")).to_have_count(2)
+
+
+def test_large_numbers_of_lines_are_written_as_those_of_changes_are() -> None:
+    shown = '<span class="counts"><b class="plus">+25,000</b> <b class="minus">−1,003</b></span>'
+    assert render_counts(25_000, 1_003) == shown
 
 
 @requirement("history:page:conversation")

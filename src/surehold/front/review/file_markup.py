@@ -83,4 +83,4 @@ def file_path(key: str, first_line: int = 0) -> str:
 
 
 def render_counts(added: int, removed: int) -> str:
-    return f'<span class="counts"><b class="plus">+{added}</b> <b class="minus">−{removed}</b></span>'
+    return f'<span class="counts"><b class="plus">+{added:,}</b> <b class="minus">−{removed:,}</b></span>'

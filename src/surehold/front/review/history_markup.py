@@ -220,7 +220,7 @@ def render_filter(wanted: ChangeFilter) -> str:
         for name, title, value, hint in (
             ("agent", "Agent", wanted.agent, "claude"),
             ("path", "File or folder", wanted.path, "src"),
-            ("text", "Text", wanted.text, "in the diff, the reason or the name"),
+            ("text", "Text", wanted.text, "in diff, reason, name"),
             ("since", "Since", wanted.since, "2h, 10:00, yesterday"),
         )
     )
