@@ -1,11 +1,15 @@
 """The options of `surehold run`: each of them has its effect, or is refused before anything runs."""
 
+import ctypes
+import errno
 import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,19 @@ from surehold.capture.landlock import landlock_version
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 needs_landlock = pytest.mark.skipif(not landlock_version(), reason="the kernel has no Landlock")
+
+
+def forbid_request(request: int) -> None:
+    """Let one request of `ioctl` fail for this process and all below it, as the rules of a container may."""
+    ioctl, set_filter = {"x86_64": (16, 317), "aarch64": (29, 277)}[os.uname().machine]
+    load, if_equal, give = 0x20, 0x15, 0x06
+    rows = ((load, 0, 0, 0), (if_equal, 0, 3, ioctl), (load, 0, 0, 24), (if_equal, 0, 1, request))
+    rows += ((give, 0, 0, 0x00050000 | errno.EPERM), (give, 0, 0, 0x7FFF0000))
+    code = b"".join(struct.pack("HBBI", *row) for row in rows)
+    buffer, libc = ctypes.create_string_buffer(code, len(code)), ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(rows), ctypes.addressof(buffer)))
+    assert libc.syscall(set_filter, 1, 0, program) == 0
 
 
 def surehold(desk: RunDesk, *words: str) -> str:
@@ -114,6 +131,22 @@ def test_where_capture_is_impossible_that_is_said_or_the_tree_is_compared(desk: 
     assert (done.returncode, facts["deleted"], facts["complete"]) == (9, 1, False)
     assert b"compared before and after" in done.stderr
     assert [desk.run(f"{compared} {name}").returncode for name in ("no-such-command", "./sub/b.txt")] == [127, 126]
+
+
+@requirement("run:best_effort:compares")
+@pytest.mark.parametrize("request_number", [0xC0502100, 0xC0182101], ids=["receive", "answer"])
+def test_where_calls_are_reported_and_cannot_be_heard_nothing_begins(desk: RunDesk, request_number: int) -> None:
+    def run(*options: str) -> subprocess.CompletedProcess[bytes]:
+        words = [*desk.words(*options), "rm", "a.txt"]
+        forbid = partial(forbid_request, request_number)
+        return subprocess.run(words, cwd=desk.root, capture_output=True, check=False, preexec_fn=forbid, timeout=300)
+
+    done = run()
+    assert (done.returncode, (desk.root / "a.txt").exists()) == (1, True)
+    assert b"the kernel does not let calls be heard" in done.stderr
+
+    done = run("--best-effort")
+    assert (done.returncode, desk.read_report()["deleted"], desk.read_report()["complete"]) == (0, 1, False)
 
 
 @requirement("run:best_effort:compares", "run:confine:writes")

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import select
 import struct
 import sys
 from contextlib import suppress
@@ -21,6 +22,7 @@ _NOTICE = struct.Struct("=QIIiIQ6Q")
 OPEN_HOW, _FAMILY = struct.Struct("=QQQ"), struct.Struct("=H")
 _AF_UNIX = 1
 _SOCKET_NAME_BYTES = 110
+_TRIAL_PATH = b"/dev/null/surehold"
 _NO_NOTICE = bytes(_NOTICE.size)
 _ANSWER = struct.Struct("=QqiI")
 _GO_ON = 1
@@ -97,6 +99,36 @@ class Listener:
 
     def close(self) -> None:
         os.close(self.fd)
+
+
+def make_trial_call() -> None:
+    """Make a call that is reported, and that always fails: a file has nothing below it."""
+    with suppress(OSError):
+        os.truncate(_TRIAL_PATH, 0)
+
+
+def hear_trial_call(fd: int) -> str:
+    """Do with the trial call of a process what is done with each later one; return why that is impossible here.
+
+    A container may allow the filter, and forbid what its listener needs.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    if not poll.poll()[0][1] & select.POLLIN:
+        return ""  # a signal ended it already
+    try:
+        listener = Listener(fd)
+        if (notice := listener.receive()) is None:
+            return ""
+        with suppress(Unreadable):
+            if CallerMemory().read_path(notice.pid, notice.arguments[0]) == _TRIAL_PATH and listener.still_waits(
+                notice
+            ):
+                fcntl.ioctl(fd, _SEND, _ANSWER.pack(notice.id, 0, 0, _GO_ON))
+                return ""
+    except OSError as error:
+        return "" if error.errno == errno.ENOENT else f"the kernel does not let calls be heard ({error.strerror})"
+    return "the memory of other processes cannot be read, in which the paths of their calls are"
 
 
 class _Piece(ctypes.Structure):

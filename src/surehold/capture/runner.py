@@ -38,7 +38,7 @@ from surehold.capture.joined import JOINED_VARIABLE, spell_run
 from surehold.capture.kept.keeper import Keeper
 from surehold.capture.landlock import confine_writes
 from surehold.capture.mounts import find_other_places
-from surehold.capture.notices import Listener
+from surehold.capture.notices import Listener, hear_trial_call, make_trial_call
 from surehold.capture.own_history import OwnHistory
 from surehold.capture.places import PathFinder
 from surehold.capture.supervisor import DeletionGuard, Supervisor
@@ -143,8 +143,9 @@ class _RunSupervisor:
         listener = receive_descriptor(ours)
         os.setsid()
         self._let_go_of_streams({self._caller.fileno(), ours.fileno(), listener})
-        if listener < 0:
-            self._tell({"refused": ours.recv(4096).decode("utf-8", "replace")})
+        refused = ours.recv(4096).decode("utf-8", "replace") if listener < 0 else hear_trial_call(listener)
+        if refused:
+            self._tell({"refused": refused})
             return
         book = self._make_book()
         os.chdir(f"/proc/{os.getpid()}")  # what the command calls `/proc/self/cwd` must not lead us into the tree
@@ -304,6 +305,7 @@ def _become_command(line: CommandLine, supervisor: socket.socket) -> NoReturn:
             if line.writable is not None:
                 confine_writes(line.writable)
             install_filter(supervisor)
+            make_trial_call()
         except OSError as error:
             why = _WATCHED_ALREADY if error.errno == errno.EBUSY else os.strerror(error.errno or 0)
             supervisor.sendall(b"x" + why.encode())
