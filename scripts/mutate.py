@@ -1,6 +1,7 @@
 """Ask whether the tests notice: a sample of small wrong changes, each made in a private copy, and tests run against it.
 
-1. Once, the tests of TRACED run on the unchanged source, and what lines each of them executes is kept in `.mutate`.
+1. Once, the tests of TRACED run on the unchanged source, and what lines each of them executes is kept in `.mutate`. A file
+   of tests runs again for that when it changed, or a mutated module that it executes.
 2. A mutant first meets the tests that execute its lines; then, if they all pass, the slow ones among them, and those of
    its package in WIDE, until the time is over. Time is that of the processor, so a busy machine decides nothing; a mutant
    whose tests were not all run counts as one that survived, and it is said.
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -166,17 +167,18 @@ def _end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def trace_tests(copies: Sequence[PrivateCopy], names: Sequence[str]) -> list[TracedTest]:
+def trace_tests(copies: Sequence[PrivateCopy], names: Sequence[str], modules: Collection[str]) -> list[TracedTest]:
     """Return every test of these files that passes, the fastest first.
 
-    A file is traced again when it changed, or a module that its tests execute.
+    A file is traced again when it changed, or one of these modules if its tests execute it.
     """
     free = SimpleQueue[PrivateCopy]()
     for copy in copies:
         free.put(copy)
     NOTES.mkdir(exist_ok=True)
     digests = {str(file.relative_to(PACKAGE)): _digest(file) for file in PACKAGE.rglob("*.py")}
-    changed = [name for name in names if not _is_valid(name, digests)]
+    wanted = {path: digest for path, digest in digests.items() if path in modules}
+    changed = [name for name in names if not _is_valid(name, wanted)]
 
     def trace(batch: Sequence[str]) -> None:
         copy = free.get()
@@ -217,10 +219,11 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _is_valid(name: str, digests: dict[str, str]) -> bool:
-    """Tell whether what was traced of a file of tests holds: it is as it was, and so are all modules that it executes."""
+def _is_valid(name: str, digests: Mapping[str, str]) -> bool:
+    """Tell whether what was traced of a file of tests holds: it is as it was, and so are these modules where it executes them."""
     note = _note_of(name)
-    return note.get("of") == _digest(PROJECT / name) and note.get("modules", {}).items() <= digests.items()
+    known = {path: digest for path, digest in note.get("modules", {}).items() if path in digests}
+    return note.get("of") == _digest(PROJECT / name) and known.items() <= digests.items()
 
 
 def _note_path(name: str) -> Path:
@@ -388,7 +391,7 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
         copies = [PrivateCopy(Path(directory) / str(number)) for number in range(options.jobs)]
-        tests = trace_tests(copies, options.tests or _traced_files())
+        tests = trace_tests(copies, options.tests or _traced_files(), {mutant.path for mutant in sample})
         print(f"{len(tests)} tests are traced.", flush=True)
         run = MutationRun(copies, tests)
         run.try_all(sample, with_slow=not options.tests)

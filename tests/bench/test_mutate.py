@@ -132,7 +132,7 @@ def test_a_mutant_meets_many_tests_before_the_cases_of_one() -> None:
     assert pick_tests(mutant, tests)[0] == [ids[1], ids[3], ids[0], ids[2]]
 
 
-def test_what_was_traced_holds_until_the_tests_or_a_module_that_they_execute_change(
+def test_what_was_traced_holds_until_the_tests_or_a_mutated_module_that_they_execute_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mutate, "PROJECT", tmp_path)
@@ -156,16 +156,20 @@ def test_what_was_traced_holds_until_the_tests_or_a_module_that_they_execute_cha
 
     def trace() -> int:
         traced.clear()
-        assert [one.id for one in mutate.trace_tests([TracingCopy()], [name])] == [f"{name}::t"]
+        assert [one.id for one in mutate.trace_tests([TracingCopy()], [name], {"a.py", "b.py"})] == [f"{name}::t"]
         return len(traced)
 
     with monkeypatch.context() as patch:
         patch.setattr(TracingCopy, "run_tests", end_early)
-        assert mutate.trace_tests([TracingCopy()], [name]) == []  # said, and traced again next time
+        assert mutate.trace_tests([TracingCopy()], [name], ()) == []  # said, and traced again next time
     assert (trace(), trace()) == (1, 0)
     for path, count in (("src/surehold/b.py", 0), ("src/surehold/a.py", 1), (name, 1)):
         (tmp_path / path).write_text("changed")
         assert (trace(), trace()) == (count, 0)
+    (tmp_path / "src/surehold/a.py").write_text("changed again")
+    traced.clear()
+    mutate.trace_tests([TracingCopy()], [name], {"b.py"})
+    assert (len(traced), trace()) == (0, 1)
 
 
 def test_a_mutant_is_made_in_a_copy_noticed_there_and_gone_afterwards(tmp_path: Path) -> None:
