@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from surehold.disk.base import Create, Remove, Rename, Replace, Step, Target
 from surehold.errors import AlreadyExists, InvalidArgument, OldTextNotFound, StaleFile
 from surehold.stores.base import Change, PathRecord, Sighting
 from surehold.text.plan import Delete, EditPlan, Keep
+from surehold.text.quoted.edits import SnapshotEdits, StringEdit
 from surehold.text.quoted.styled_edit import StyledEdit
 from surehold.text.rewrite import WriteBytes
 from surehold.text.snapshot import ABSENT, LineRanges, Meta, Snapshot, Version, sha256_hex
 from surehold.workspace.access.seen_lines import KnownFile
 from surehold.workspace.draft import (
     Draft,
+    PlannedEdit,
     ResolvedProposal,
     check_same_targets,
     collect_changes,
@@ -26,7 +29,7 @@ from surehold.workspace.draft import (
     written_targets,
 )
 from surehold.workspace.proposal import Absent, Exact, Proposal, Sha256, Unproven
-from workspaces import call
+from workspaces import call, make_bench
 
 META = Meta(mode=0o640, uid=7, mtime_ns=5)
 OLD, THERE = Snapshot(b"one\ntwo\n", meta=META), Snapshot(b"there\n", meta=META)
@@ -305,3 +308,43 @@ def test_a_mode_is_a_set_of_permission_bits(mode: int, is_valid: bool) -> None:
     else:
         with pytest.raises(InvalidArgument, match="is not a set of permission bits"):
             draft_of(Keep(), mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("found", "is_kept"),
+    [
+        (Snapshot(b"one one\n", meta=META), True),
+        (Snapshot(b"one\n", meta=META), False),
+        (Snapshot(b"one one\n", meta=replace(META, mode=0o600)), False),
+        (Snapshot(b"one one\n", meta=META, encoding="latin-1"), False),
+    ],
+)
+def test_what_was_planned_ahead_counts_for_the_very_same_file_alone(found: Snapshot, is_kept: bool) -> None:
+    edit = SnapshotEdits((StringEdit(old="one", new="two", replace_all=True),))
+    ahead = edit.plan(Snapshot(b"one one\n", meta=META))
+
+    plan = PlannedEdit(edit, ahead).plan(found)
+
+    assert (plan is ahead, plan.before) == (is_kept, found)
+    assert plan.after.data == found.data.replace(b"one", b"two")
+
+
+@pytest.mark.parametrize("was_shown", [True, False])
+def test_what_changed_since_is_told_to_a_session_that_was_shown_the_earlier_version(
+    tmp_path: Path, was_shown: bool
+) -> None:
+    bench = make_bench("sqlite", "local", tmp_path)
+    for text in ("one\n", "two\n"):
+        bench.workspace.write(Proposal(path="a", edit=WriteBytes(text.encode()), proof=Unproven()), call=call())
+    earlier = sha256_hex(b"one\n")
+    if was_shown:
+        bench.store.record_sightings([Sighting(session="s", path="a", sha256=earlier, spans=((1, 1),))], [])
+    edit = SnapshotEdits((StringEdit(old="absent", new="x"),))
+
+    with pytest.raises(StaleFile) as refused:
+        bench.workspace.write(Proposal(path="a", edit=edit, proof=Sha256(earlier)), call=call(session="s"))
+
+    assert refused.value.details["edits_still_apply"] is False
+    told = "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+two\n"
+    assert refused.value.details.get("changes_since") == (told if was_shown else None)
+    bench.workspace.close()

@@ -212,6 +212,15 @@ def test_a_receipt_of_one_file_has_its_sha256_and_one_of_several_has_none() -> N
     assert of(made, gone).diff == "+a\n-b\n"
 
 
+def test_a_receipt_says_nothing_special_unless_it_is_told_to() -> None:
+    plain, proposal = Receipt(change_id="c", files=()), Proposal(path="a", edit=Keep(), proof=Unproven())
+
+    assert [plain.dry_run, plain.replayed, plain.already_applied, plain.user_modified] == [False] * 4
+    assert [receipt(A, B).left_out, proposal.permanent, proposal.shows_anchors, Seen().whole] == [False] * 4
+    assert proposal.parents
+    assert not Unchanged().may_be_new
+
+
 def test_warnings_come_in_order_what_was_left_out_who_wrote_it_and_the_files() -> None:
     files = (replace(receipt(A, B), warnings=("one", "two")), replace(receipt(A, B), warnings=("three",)))
     plain = Receipt(change_id="c", files=files)

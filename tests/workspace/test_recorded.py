@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surehold.errors import DeniedByRule, NotAFile, NotFound
+from surehold.errors import DeniedByRule, NotAFile, NotFound, OutsideWorkspace
 from surehold.stores.base import Change, Intent
 from surehold.stores.owner import current_owner
 from surehold.text.plan import Delete, Keep
@@ -83,9 +83,16 @@ def test_a_directory_names_all_that_was_recorded_below_it(bench: Bench) -> None:
     assert recorded_keys(bench.workspace, "dd") == ["dd"]
     record(bench, Change(path="d", before=None, after=version("directory")))
     assert recorded_keys(bench.workspace, "d")[0] == "d"
-    with pytest.raises(NotFound) as refused:
-        recorded_keys(bench.workspace, "unknown")
-    assert (refused.value.reason, refused.value.message) == ("no_history", "`unknown` is not in the history.")
+    for name in ("d/refused", "refused"):
+        with pytest.raises(NotFound):
+            bench.workspace.write(Proposal(path=name, edit=Delete(), proof=Exact()), call=call("delete"))
+    assert "d/refused" not in recorded_keys(bench.workspace, "d")
+    for name in ("unknown", "refused"):
+        with pytest.raises(NotFound) as refused:
+            recorded_keys(bench.workspace, name)
+        assert (refused.value.reason, refused.value.message) == ("no_history", f"`{name}` is not in the history.")
+    with pytest.raises(OutsideWorkspace):
+        recorded_keys(bench.workspace, "/")
 
 
 def test_a_deleted_file_is_named_by_its_id_or_an_end_of_it(bench: Bench) -> None:
@@ -149,7 +156,8 @@ def test_why_a_command_left_bytes_that_were_not_kept_is_said_with_the_way_back(
     lost = version("file", b"lost", size=size)
     record(bench, Change(path="a", before=version("file", b"0"), after=version("file", b"1")), name="earlier")
     record(bench, Change(path="a", before=old, after=lost), name="lossy")
-    record(bench, Change(path="a", before=lost, after=version("file", b"2")), name="later")
+    record(bench, Change(path="a", before=lost, after=version("file", b"2", size=LARGE)), name="later")
+    record(bench, Change(path="a", before=version("file", b"2", size=LARGE), after=None), name="last")
 
     def refusal(key: str = "a") -> NotFound:
         with pytest.raises(NotFound) as refused:

@@ -318,6 +318,7 @@ def test_names_that_files_hand_on_are_recorded_each_for_itself(bench: Bench) -> 
     )
 
     assert (bench.get("a"), bench.get("b"), bench.get("c")) == (None, b"a", b"b")
+    assert {(one.change.added, one.change.removed, one.change.diff_truncated) for one in done.files} == {(0, 0, False)}
     sides = [(one.path, one.change.to_path, one.change.before, one.change.after) for one in done.files]
     names = [(path, to, before and before.sha256, after and after.sha256) for path, to, before, after in sides]
     assert names == [("a", "", one.sha256, None), ("b", "", other.sha256, one.sha256), ("c", "", None, other.sha256)]

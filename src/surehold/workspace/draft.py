@@ -150,7 +150,7 @@ def make_draft(
         displaced=displaced,
         change=change,
         known=known,
-        changes_anything=plan.changes_bytes or place.to is not None or change.before != change.after,
+        changes_anything=place.to is not None or change.before != change.after,
         warnings=(*plan.warnings, *warnings, *([_TAKEN_OVER] if taken_over else [])),
         already_applied=already,
     )
@@ -298,8 +298,8 @@ def _plan_again(
     asked = place.proposal.edit
     try:
         if depends_on_session(asked):
-            record = view.records.get(place.target.key) or PathRecord(key=place.target.key)
-            plan = asked.edit_for(KnownFile(record, before, store=store, session=call.session)).plan(before)
+            known = KnownFile(view.records[place.target.key], before, store=store, session=call.session)
+            plan = asked.edit_for(known).plan(before)
         else:
             plan = asked.plan(before)
     except SureholdError:
