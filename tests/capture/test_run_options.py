@@ -4,6 +4,7 @@ import ctypes
 import errno
 import json
 import os
+import shlex
 import shutil
 import signal
 import struct
@@ -22,6 +23,12 @@ from surehold.capture.landlock import landlock_version
 
 pytestmark = pytest.mark.skipif(bool(can_listen()), reason="calls cannot be captured here")
 needs_landlock = pytest.mark.skipif(not landlock_version(), reason="the kernel has no Landlock")
+
+_NAMESPACES = ("unshare", *(() if os.geteuid() == 0 else ("-Ur",)), "--mount", "--pid", "--fork")
+needs_namespaces = pytest.mark.skipif(
+    shutil.which("unshare") is None or subprocess.run([*_NAMESPACES, "true"], check=False).returncode != 0,
+    reason="namespaces cannot be made here",
+)
 
 
 def forbid_request(request: int) -> None:
@@ -144,6 +151,29 @@ def test_where_calls_are_reported_and_cannot_be_heard_nothing_begins(desk: RunDe
     done = run()
     assert (done.returncode, (desk.root / "a.txt").exists()) == (1, True)
     assert b"the kernel does not let calls be heard" in done.stderr
+
+    done = run("--best-effort")
+    assert (done.returncode, desk.read_report()["deleted"], desk.read_report()["complete"]) == (0, 1, False)
+
+
+@requirement("run:best_effort:compares")
+@pytest.mark.parametrize(
+    ("prepare", "why"),
+    [
+        ("exec", b"/proc shows the processes of another PID namespace"),
+        ("umount -l /proc && exec", b"processes cannot be looked into without /proc"),
+    ],
+    ids=["another", "none"],
+)
+@needs_namespaces
+def test_where_proc_does_not_show_the_processes_nothing_begins(desk: RunDesk, prepare: str, why: bytes) -> None:
+    def run(*options: str) -> subprocess.CompletedProcess[bytes]:
+        line = f"{prepare} {shlex.join([*desk.words(*options), 'rm', 'a.txt'])}"
+        return subprocess.run([*_NAMESPACES, "sh", "-c", line], cwd=desk.root, capture_output=True, check=False)
+
+    done = run()
+    assert (done.returncode, (desk.root / "a.txt").exists()) == (1, True)
+    assert why in done.stderr
 
     done = run("--best-effort")
     assert (done.returncode, desk.read_report()["deleted"], desk.read_report()["complete"]) == (0, 1, False)

@@ -81,7 +81,16 @@ def can_listen() -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.syscall(seccomp_number(machine), _GET_ACTION, 0, ctypes.byref(action)) != 0:
         return f"the kernel does not report calls ({os.strerror(ctypes.get_errno())})"
-    return ""
+    return _why_processes_are_unseen()
+
+
+def _why_processes_are_unseen() -> str:
+    """Return why what processes call a path cannot be looked up: under their numbers there may be others."""
+    try:
+        own = os.readlink("/proc/self")
+    except OSError as error:
+        return f"processes cannot be looked into without /proc ({error.strerror})"
+    return "" if own == str(os.getpid()) else "/proc shows the processes of another PID namespace"
 
 
 def install_filter(connection: socket.socket) -> None:
