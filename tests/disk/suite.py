@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,6 +114,21 @@ def local_world(
 
 def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+@contextmanager
+def ordinary_user(uid: int = 65534, gid: int = 65534, groups: Sequence[int] = ()) -> Generator[None]:
+    """Let this process be another user for a block, without the rights of root."""
+    before = os.getgroups()
+    os.setgroups(groups)
+    os.setresgid(gid, gid, 0)
+    os.setresuid(uid, uid, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+        os.setresgid(0, 0, 0)
+        os.setgroups(before)
 
 
 def as_nobody(work: Callable[[], str]) -> str:

@@ -30,6 +30,8 @@ class Struck:
 
     world: LocalWorld
     strikes: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+    swaps: bool = True
+    """Names can be swapped."""
 
     def version(self, data: bytes) -> Version:
         return Version(sha256=sha(data), size=len(data), meta=None)
@@ -58,7 +60,7 @@ class Struck:
 @pytest.fixture(params=[True, False], ids=["swap", "rename over"])
 def struck(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Struck:
     kernel = Kernel(leases=False, exchange=request.param, noreplace=request.param)
-    scene = Struck(world=local_world(tmp_path, kernel, durability="full"))
+    scene = Struck(world=local_world(tmp_path, kernel, durability="full"), swaps=request.param)
 
     def strike(*args: Any) -> None:
         while scene.strikes:
@@ -119,6 +121,48 @@ def test_a_file_that_was_renamed_over_a_new_one_is_the_newest_and_stays(struck: 
     with pytest.raises(StaleFile):
         struck.apply(struck.put("a", b"new\n", expected=before), struck.strike_then_fail())
     assert struck.files() == {"a": b"theirs\n"}
+
+
+@pytest.mark.parametrize("written", [b"", b"more\n"], ids=["left alone", "written into"])
+def test_a_displaced_file_is_kept_when_a_newer_one_is_at_its_path_and_it_was_written_into(
+    struck: Struck, written: bytes
+) -> None:
+    struck.world.put("a", b"old\n")
+    with (struck.world.root / "a").open("ab", buffering=0) as file:
+
+        def save() -> None:
+            file.write(written)
+            (struck.world.outside / "save").write_bytes(b"theirs\n")
+            (struck.world.outside / "save").replace(struck.world.root / "a")
+
+        struck.strikes.append(save)
+        with pytest.raises(StaleFile):
+            struck.apply(struck.put("a", b"new\n", expected=b"old\n"), struck.strike_then_fail())
+    assert struck.files() == {"a": b"theirs\n"}
+    if written or not struck.swaps:  # the old bytes themselves are in the history
+        assert struck.world.kept == [b"old\n" + written]
+    else:
+        assert struck.world.kept == []
+
+
+@pytest.mark.parametrize("before", [b"old\n", None], ids=["replaced", "made"])
+def test_a_new_file_that_another_program_removed_is_not_missed_when_it_is_taken_back(
+    struck: Struck, before: bytes | None
+) -> None:
+    struck.world.put("a", before)
+    struck.strikes.append(lambda: struck.world.put("a", None))
+    with pytest.raises(StaleFile):
+        struck.apply(struck.put("a", b"new\n", expected=before), struck.strike_then_fail())
+    assert struck.files() == ({} if before is None or struck.swaps else {"a": b"old\n"})
+    assert struck.world.kept == []
+
+
+def test_what_is_written_into_a_displaced_file_through_another_name_has_that_name(struck: Struck) -> None:
+    struck.world.put("a", b"old\n")
+    os.link(struck.world.root / "a", struck.world.root / "b")
+    struck.strikes.append(lambda: (struck.world.root / "b").write_bytes(b"theirs\n"))
+    struck.apply(struck.put("a", b"new\n", expected=b"old\n"))
+    assert (struck.files(), struck.world.kept) == ({"a": b"new\n", "b": b"theirs\n"}, [])
 
 
 @requirement("promise:nothing_lost:outside_edit")

@@ -113,7 +113,7 @@ def read_located(tree: Tree, target: Target, *, limit: int) -> StoredEntry | Non
 
 def _open_locked(root: int, parts: Sequence[str]) -> int:
     """Open a directory below some of ours whose modes keep us out: each lets us through for that moment."""
-    here = os.open(".", DIRECTORY_FLAGS, dir_fd=root)
+    here = os.dup(root)
     for name in parts:
         with close_after(here), readable_for_us(f"/proc/self/fd/{here}", os.fstat(here)):
             below = open_entry(here, name, DIRECTORY_FLAGS)
@@ -216,10 +216,10 @@ def _is_kept(name: str) -> bool:
 def find_holes(fd: int, size: int) -> Holes:
     """Return where a file has no blocks, as pairs of begin and end."""
     holes, at = list[tuple[int, int]](), 0
-    while at < size:
+    while True:
         try:
             begin = os.lseek(fd, at, os.SEEK_HOLE)
-        except OSError:
+        except OSError:  # ENXIO: `at` is the end
             break
         if begin >= size:
             break

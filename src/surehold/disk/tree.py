@@ -133,16 +133,13 @@ def read_all(fd: int, *, size: int, limit: int) -> bytes:
     """Return the content, at most `limit` + 1 bytes of it; `size` is what `fstat` promised."""
     data = os.read(fd, min(size + 1, limit + 1, _MAX_READ_BYTES))
     # One byte more was asked for than promised: getting exactly the promise means the end was seen.
-    if len(data) == size > 0 or len(data) > limit:
+    if len(data) == size:
         return data
-    parts = [data]
-    got = len(data)
-    while got <= limit and (
-        piece := os.read(fd, min(limit + 1 - got, _MAX_READ_BYTES, max(size + 1 - got, PIECE_BYTES)))
-    ):
+    parts, got = [data], len(data)
+    while piece := os.read(fd, min(limit + 1 - got, _MAX_READ_BYTES, max(size + 1 - got, PIECE_BYTES))):
         parts.append(piece)
         got += len(piece)
-    return data if len(parts) == 1 else b"".join(parts)
+    return b"".join(parts)
 
 
 def write_all(fd: int, data: Iterable[bytes]) -> str:
@@ -167,7 +164,7 @@ def hash_of(fd: int, *, size: int) -> str:
     piece = os.read(fd, min(size + 1, PIECE_BYTES))
     digest = hashlib.sha256(piece)
     # One byte more was asked for than promised: getting exactly the promise means the end was seen.
-    if len(piece) != size or size == 0:
+    if len(piece) != size:
         for further in read_pieces(fd):
             digest.update(further)
     return digest.hexdigest()
@@ -278,14 +275,12 @@ class Tree:
 
     def open_target(self, target: Target, flags: int) -> int:
         """Open what a target names; ELOOP when a link is met on the way or at the end."""
-        root = self._by_path.get(target.root) or self.root_of(target)
-        return self.open_parts(root, target.parts, flags)
+        return self.open_parts(self.root_of(target), target.parts, flags)
 
     def open_parts(self, root: DiskRoot, parts: tuple[str, ...], flags: int) -> int:
         """Open the entry that `parts` lead to, from a root, without following a link."""
         try:
-            fd = root.fd if self._finalizer.alive else self.root_fd(root)
-            return self.kernel.open_beneath(fd, "/".join(parts) or ".", flags)
+            return self.kernel.open_beneath(self.root_fd(root), "/".join(parts) or ".", flags)
         except Unsupported:
             return _open_by_walk(self.root_fd(root), parts, flags)
 

@@ -26,6 +26,7 @@ from surehold.disk.steps.staging import (
     StepContext,
     hash_entry,
     open_temporary,
+    require_staged,
 )
 from surehold.disk.steps.watched import LATE_WRITER_WAIT_SECONDS, watch_file
 from surehold.disk.tree import file_identity, is_regular, open_own, write_at
@@ -158,7 +159,7 @@ class PutEntryAction:
             if self._has_ours(place):
                 return
             self.call.kernel.swap(place.fd, self._temp, place.name)
-        if self.step.expected and examine_entry(place, self._temp, self.step.expected) is None:
+        if examine_entry(place, self._temp, require_staged(self.step.expected)) is None:
             self.call.keep_file(place, self._temp)
 
     def _withdraw(self, place: DirectorySlot) -> None:
@@ -182,8 +183,8 @@ class PutEntryAction:
         self.call.drop_file(place, self._temp, None)
 
     def clean_up(self) -> None:
-        if self._displaced and self._place is not None:
-            drop_displaced(self.call, self._place, self._displaced, self._seen)
+        if self._displaced:
+            drop_displaced(self.call, require_staged(self._place), self._displaced, self._seen)
 
     @property
     def _temp(self) -> str:
@@ -240,7 +241,7 @@ class TakeEntryAction:
         self._taken = False
 
     def clean_up(self) -> None:
-        if self._taken and self._refuge is not None:
+        if self._refuge is not None:
             drop_displaced(self.call, self._refuge, self._old, self._seen)
 
     @property
