@@ -12,6 +12,7 @@ import pytest
 from disk.suite import LocalWorld
 from doubles.memory_disk import MemoryDisk
 from surehold.disk import kernel, tree
+from surehold.disk.errno_errors import open_for_writing_error
 from surehold.disk.kernel import Kernel, Unsupported, is_coherent
 from surehold.disk.local import LocalDisk
 from surehold.errors import DiskFailed, LockTimeout
@@ -120,3 +121,10 @@ def test_attributes_are_left_alone_where_the_system_has_none(tmp_path: Path, mon
         meta = Meta(mode=0o640, uid=os.geteuid(), gid=os.getegid(), xattrs=(("user.a", b"1"),))
         tree.restore_metadata(file.fileno(), meta, mode=None)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def test_a_program_that_has_a_file_open_is_in_the_way_of_what_would_lose_its_next_bytes() -> None:
+    shorter, gone = open_for_writing_error("a"), open_for_writing_error("a", removes=True)
+    assert (shorter.reason, shorter.path, gone.reason, gone.path) == ("open_for_writing", "a", "open_for_writing", "a")
+    assert shorter.message == "Another program has `a` open for writing, and this change would make the file shorter."
+    assert gone.message == "Another program has `a` open for writing; what it writes next would be lost with the file."

@@ -7,7 +7,7 @@ import pytest
 
 from surehold.disk import side_threads
 from surehold.disk.side_threads import WorkerThreads, begin_aside, leave_aside
-from waiting import HANG_SECONDS
+from waiting import HANG_SECONDS, wait_until
 
 
 def no_thread(_: threading.Thread) -> None:
@@ -81,3 +81,53 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
         os._exit(0 if came.wait(HANG_SECONDS) else 1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class Gate:
+    """Work that goes on until it is let go."""
+
+    def __init__(self, threads: WorkerThreads) -> None:
+        self.began, self.end = threading.Event(), threading.Event()
+        threads.start(self.hold)
+
+    def hold(self) -> None:
+        self.began.set()
+        self.end.wait(HANG_SECONDS)
+
+
+def test_threads_are_added_up_to_their_limit_and_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, added = WorkerThreads(2), list[str]()
+    start = threading.Thread.start
+
+    def count(thread: threading.Thread) -> None:
+        added.append(thread.name)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", count)
+    for _ in range(2):  # the second time with the threads of the first
+        gates = list[Gate]()
+        backlogs = list[int]()
+        for _ in range(4):
+            gates.append(Gate(threads))
+            backlogs.append(threads.backlog)
+        assert backlogs == [0, 0, 1, 2]
+        for gate in gates:
+            gate.end.set()
+        wait_until(lambda: threads._idle == 2, "a thread did not come back")  # pyright: ignore[reportPrivateUsage]
+        assert threads.backlog == 0
+    assert added == ["call-1", "call-2"]
+
+
+def test_where_no_further_thread_can_be_had_the_work_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = WorkerThreads(2)
+    first = Gate(threads)
+    first.began.wait(HANG_SECONDS)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        second, third = Gate(threads), Gate(threads)
+        assert threads.backlog == 2
+    fourth = Gate(threads)
+    fourth.end.set()
+    for gate in (first, second, third):
+        assert gate.end.set() is None
+    wait_until(lambda: fourth.began.is_set() and threads.backlog == 0, "work was left")

@@ -266,7 +266,9 @@ class WatchedEntry:
         """Refuse when the file does not have the expected bytes; `old` are those bytes, if they are at hand."""
         data = self.watch.data
         if data is None:
-            check_displaced(self._look_at_watched(old), self.expected, self.place.key)
+            # What was opened is looked at: opening it once more may change its facts.
+            seen = hash_open_file(self.watch.fd, awaited=(old, self.expected))
+            check_displaced(seen, self.expected, self.place.key)
         elif data is not old and sha256_hex(data) != self.expected:
             raise displaced_error(self.place.key, self.expected, sha256_hex(data))
 
@@ -328,12 +330,6 @@ class WatchedEntry:
     def close(self) -> None:
         if self.is_own:
             self.watch.close()
-
-    def _look_at_watched(self, old: bytes | None) -> DisplacedFile:
-        """Look at what was opened: opening it once more may change its facts."""
-        if self.watch.fd < 0:
-            return self._look_at(self.place.name, old)
-        return hash_open_file(self.watch.fd, awaited=(old, self.expected))
 
     def _look_at(self, name: str, old: bytes | None) -> DisplacedFile:
         return hash_entry(self.place, name, awaited=(old, self.expected))

@@ -31,7 +31,7 @@ from surehold.disk.base import (
     WholeStep,
     step_targets,
 )
-from surehold.disk.errno_errors import as_surehold_error, not_a_file_error, translate_os_errors
+from surehold.disk.errno_errors import as_surehold_error, translate_os_errors
 from surehold.disk.steps.create_remove import RemoveAction, StepAction, create_action
 from surehold.disk.steps.entries import PutEntryAction, SetFactsAction, TakeEntryAction
 from surehold.disk.steps.rename import RenameAction
@@ -190,9 +190,9 @@ def _dependent_indexes(steps: Sequence[Step]) -> frozenset[int]:
 
 
 def replaces_in_place(tree: Tree, target: Target) -> bool:
+    if not target.parts:
+        return False
     try:
-        if not target.parts:
-            raise not_a_file_error(0o040000, target.key)
         root, above = tree.root_of(target), target.parts[:-1]
         fd = tree.open_parts(root, above, DIRECTORY_FLAGS)
         try:

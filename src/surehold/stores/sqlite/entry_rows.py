@@ -100,7 +100,7 @@ def _columns_of(entry: Entry) -> tuple[object, ...]:
     """Return the columns that repeat parts of an entry's body, in the table's order."""
     call, change = entry.call, entry.change
     names = entry.change_id, change.path, change.to_path, call.session, call.agent, call.undoes
-    *keys, undoes = [to_key(name) if name else b"" for name in names]
+    *keys, undoes = [to_key(name) for name in names]
     return (entry.seq, *keys, call.operation, undoes, int(entry.ok), entry.timestamp)
 
 
