@@ -15,7 +15,7 @@ from surehold.errors import BlobsUnavailable, NotFound, StateCorrupt
 from surehold.stores.base import Blob
 from surehold.stores.blobs.large_versions import LargeVersions, PutObject, open_blobs
 from surehold.stores.ledger_entries import microseconds, utc_timestamp
-from surehold.stores.packing import base_of, pack_full, with_base
+from surehold.stores.packing import base_of, pack_full
 from surehold.stores.sqlite import blobs as module
 from surehold.stores.sqlite.blobs import MAX_DEPTH, Blobs, check_blobs
 from surehold.stores.sqlite.database import Database
@@ -170,6 +170,7 @@ def test_new_versions_of_what_was_stored_lately_need_no_database(blobs: Blobs, r
     assert blobs.pack_lately([blob(two, one)]) is None, "the bytes of the base are not at hand"
     assert blobs.pack_lately([blob(one), blob(two)]) is None, "it names no base"
     assert blobs.pack_lately([blob(one), blob(other, two)]) is None, "its base was never stored"
+    assert blobs.pack_lately([blob(two, other), blob(other)]) is None, "its base is not stored yet"
     assert blobs.pack_lately([blob(one), blob(NOISE[::-1], one)]) is None, "it needs a file"
     assert blobs.pack_lately([]) == []
 
@@ -306,8 +307,8 @@ def test_all_bytes_are_checked_and_the_damaged_ones_are_named(
     assert read == [sha(NOISE)], "what follows from the one before is not read again"
     with database.write_transaction() as rows:
         query = "UPDATE blobs SET data = ? WHERE sha256 = ?"
-        broken = with_base(pack_full(b"other"), None)
-        rows.execute(query, (broken, bytes.fromhex(sha(history[0]))))
+        other = pack_full(history[0][::-1])  # of the same size
+        rows.execute(query, (other, bytes.fromhex(sha(history[0]))))
     blobs.file_path(sha(NOISE)).unlink()
     damaged = tuple(sorted(sha(data) for data in history))
     assert check_blobs(database.read_transaction, read_blob) == (6, damaged)
@@ -341,10 +342,14 @@ def test_a_file_and_the_directories_above_it_are_synced(
     tmp_path: Path, rows: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, *, fsync: bool
 ) -> None:
     synced = list[str]()
-    monkeypatch.setattr(os, "fsync", lambda _: synced.append("the file"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+
+    def note(fd: int) -> None:
+        synced.append(f"{os.fstat(fd).st_size} bytes")
+
+    monkeypatch.setattr(os, "fsync", note)
     monkeypatch.setattr(module, "sync_folder", lambda folder: synced.append(folder.name))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType, reportUnknownMemberType]
     store(Blobs(tmp_path / "state/blobs", fsync=fsync), rows, blob(NOISE))
-    assert synced == (["the file", sha(NOISE)[:2], "blobs", "state"] if fsync else [])
+    assert synced == ([f"{len(pack_full(NOISE))} bytes", sha(NOISE)[:2], "blobs", "state"] if fsync else [])
 
 
 # Elsewhere
