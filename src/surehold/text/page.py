@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from surehold.text.encoding import SNIFF_BYTES, UTF8, Encoding, detect_encoding
 from surehold.text.snapshot import NewlineStyle, Snapshot, newline_style
 
+_LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePage:
@@ -264,5 +267,9 @@ def _sniff_encoding(first: bytes, decide: Callable[[bytes], Encoding]) -> Encodi
     """Judge by the first chunk only; a character cut at its end must not count against it."""
     if len(first) <= SNIFF_BYTES:
         return decide(first)
-    head = first[: max(first.rfind(b"\n") + 1, SNIFF_BYTES)]
-    return decide(head if len(head) % 4 == 0 or b"\0" not in head[:SNIFF_BYTES] else first[: len(first) // 4 * 4])
+    end = first.rfind(b"\n") + 1
+    if end < SNIFF_BYTES:  # a line that is longer than that: all of it, without what may be half a character of UTF-8
+        _, whole = codecs.utf_8_decode(first[-_LONGEST_CHARACTER:], "ignore")
+        end = len(first) - _LONGEST_CHARACTER + whole
+    is_wide = b"\0" in first[:SNIFF_BYTES]
+    return decide(first[: len(first) // 4 * 4] if is_wide else first[:end])

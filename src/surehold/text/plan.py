@@ -311,7 +311,7 @@ def _spans_tell_lines(plan: EditPlan) -> bool:
     before, after = plan.before, plan.after
     if not plan.spans or before.needs_table or after.needs_table:
         return False
-    return before.encoding.bom == after.encoding.bom and plan.spans[0].start >= len(before.encoding.bom)
+    return before.encoding.bom == after.encoding.bom
 
 
 def _hunk_rows(snapshot: Snapshot, *, wide: bool, with_bom: bool) -> list[bytes]:
@@ -319,7 +319,7 @@ def _hunk_rows(snapshot: Snapshot, *, wide: bool, with_bom: bool) -> list[bytes]
     encoding, rows = snapshot.encoding, snapshot.lines.raw
     if wide:
         return [encoding.decode(line).encode() for line in rows]
-    return [encoding.bom + rows[0], *rows[1:]] if with_bom and rows and encoding.bom else rows
+    return [encoding.bom + b"".join(rows[:1]), *rows[1:]] if with_bom and encoding.bom else rows
 
 
 DIFF_LIMIT_BYTES = 64 * 1024
