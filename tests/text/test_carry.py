@@ -1,8 +1,10 @@
 """A text that is carried through later changes by its differing lines is what merging the whole texts gives."""
 
 import random
+import zlib
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,3 +133,20 @@ def test_a_diff_of_another_text_is_not_taken_for_a_change() -> None:
     assert carried.read_change(diff.replace(" 39\n", " other\n")) == ()
     assert carried.read_change("Binary files differ\n") == ()
     assert carried.read_change("--- a\n+++ a\n@@ -40 +40 @@\n-39\n+39\n\\ No newline at end of file\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "wanted"),
+    [
+        (0, "100 of 154 clean; 2410484334"),
+        (2, "64 of 99 clean; 2268975567"),
+        (5, "124 of 166 clean; 1695455389"),
+        (40, "140 of 186 clean; 2009179240"),
+    ],
+)
+def test_what_is_carried_and_what_is_left_to_a_merge_stays_as_it_is(kinds: int, wanted: str) -> None:
+    """Which changes are clean decides how often whole texts are merged; where that changes on purpose, so does this."""
+    results = [pair for seed in range(40) for pair in Carrying(random.Random(seed), kinds=kinds).run()]
+    clean = sum(carried is not None for carried, _ in results)
+
+    assert f"{clean} of {len(results)} clean; {zlib.crc32(repr(results).encode())}" == wanted

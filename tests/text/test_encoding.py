@@ -1,8 +1,18 @@
+from dataclasses import replace
+
 import pytest
 
 from spec.marks import requirement
 from surehold.errors import BinaryFile, InvalidArgument, NotEncodable
-from surehold.text.encoding import RAW, UTF8, Encoding, detect_encoding, encoding_named
+from surehold.text.encoding import (
+    RAW,
+    UTF8,
+    Encoding,
+    declaration_warnings,
+    detect_encoding,
+    encoding_for_new_text,
+    encoding_named,
+)
 
 
 @requirement(
@@ -173,3 +183,129 @@ def test_a_character_that_would_come_back_as_another_is_refused(name: str, chara
 
 def test_utf8_may_be_asked_for_by_the_name_that_has_a_byte_order_mark() -> None:
     assert detect_encoding(b"x", requested="utf-8-sig") == UTF8
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        ("x", UTF8, UTF8),
+        ("\ufeffx", UTF8, Encoding(name="utf-8", bom=b"\xef\xbb\xbf")),
+        ("x", replace(UTF8, chosen="utf-8-sig"), Encoding(name="utf-8", bom=b"\xef\xbb\xbf")),
+        ("x", replace(UTF8, chosen="utf-8"), UTF8),
+        ("\ufeffx", encoding_named("utf-16-le"), Encoding(name="utf-16-le", bom=b"\xff\xfe", width=2)),
+        ("x", encoding_named("utf-16-le"), Encoding(name="utf-16-le", width=2)),
+        ("\ufeffx", encoding_named("latin-1"), Encoding(name="iso8859-1")),
+        ("# coding: latin-1\né", UTF8, Encoding(name="iso8859-1")),
+        ("# coding: latin-1\né", replace(UTF8, chosen="utf-8"), UTF8),
+        ("# coding: latin-1\né", encoding_named("cp1252"), Encoding(name="cp1252")),
+        ("# coding: ascii\né", UTF8, UTF8),
+        ("# coding: cp1252\n中", UTF8, Encoding(name="cp1252")),
+        ("# coding: nonsense\né", UTF8, UTF8),
+        ("# coding: utf-16\né", UTF8, UTF8),
+    ],
+)
+def test_new_text_is_spelled_as_asked_for_or_as_it_declares(text: str, asked: Encoding, expected: Encoding) -> None:
+    found = encoding_for_new_text(text, asked)
+
+    assert found == expected
+    assert found.chosen == asked.chosen
+
+
+LATIN = encoding_named("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "encoding", "warns"),
+    [
+        (b"# coding: latin-1\n\xe9", b"# coding: cp1251\n\xe9", LATIN, True),
+        (b"# coding: latin-1\n\xe9", b"# coding: cp1252\n\xe9", LATIN, False),
+        (b"# coding: latin-1\n\xe9", b"# coding: latin-1 \n\xe9", LATIN, False),
+        (b"# coding: latin-1\n\xe9", b"# coding: nonsense\n\xe9", LATIN, False),
+        (b"# coding: latin-1\n\xe9", b"#\n\xe9", LATIN, True),
+        (b"# coding: latin-1\ne", b"#\ne", LATIN, False),
+        (b"# coding: latin-1\n\xe9", b"# coding: cp1251\n\xe9", replace(LATIN, chosen="latin-1"), False),
+        (
+            b"\xef\xbb\xbf#\n\xc3\xa9",
+            b"\xef\xbb\xbf# coding: cp1251\n\xc3\xa9",
+            Encoding(name="utf-8", bom=b"\xef\xbb\xbf"),
+            False,
+        ),
+        (b"# coding: ascii\n\xe9", b"# coding: cp1251\n\xe9", RAW, False),
+        (b"#" * 1024 + b"\n# coding: latin-1", b"#" * 1024 + b"\n# coding: cp1251\xe9", LATIN, False),
+    ],
+)
+def test_a_declaration_that_an_edit_makes_untrue_is_warned_of(
+    before: bytes, after: bytes, encoding: Encoding, warns: bool
+) -> None:
+    name = "cp1251" if b"cp1251" in after else "no encoding"
+    wanted = (f"The file now declares {name}, but its bytes are iso8859-1; convert it.",) if warns else ()
+
+    assert declaration_warnings(before, after, encoding) == wanted
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"#\n# coding=latin-1\n\xe9", "iso8859-1"),
+        (b"#\n#\n# coding=latin-1\n\xe9", "bytes"),
+        (b"#" + b" " * 1012 + b"coding:cp1252\n\xe9", "bytes"),
+        (b"#" + b" " * 1000 + b"coding:cp1252\n\xe9", "cp1252"),
+        (b'<META http-equiv="x" CHARSET=cp1252>\xe9', "cp1252"),
+        ("é".encode() * 40_000, "utf-8"),
+        (b"a" * 65_535 + "é".encode(), "utf-8"),
+        (b"a" * 65_535 + b"\xc3", "bytes"),
+        (b"a" * 70_000 + b"\xff", "bytes"),
+        (b"\xfe\xff\xd8\x00", "bytes"),
+        (b"\0\0\xfe\xff\0\0\0a", "utf-32-be"),
+        ("ab" * 7, "utf-8"),
+        (("ab" * 4).encode("utf-16-le"), "utf-16-le"),
+    ],
+)
+def test_the_encoding_is_found_up_to_the_edges_of_what_is_looked_at(data: bytes | str, name: str) -> None:
+    assert detect_encoding(data if isinstance(data, bytes) else data.encode()).name == name
+
+
+@pytest.mark.parametrize("data", [("ab" * 3 + "a").encode("utf-16-le"), ("ab" * 9).encode("utf-16-le") + b"a"])
+def test_too_few_bytes_or_an_odd_number_of_them_are_no_utf16(data: bytes) -> None:
+    with pytest.raises(BinaryFile):
+        detect_encoding(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "width"),
+    [
+        (" Latin-1 ", "iso8859-1", 1),
+        ("utf-16", "utf-16-le", 2),
+        ("UTF-16-BE", "utf-16-be", 2),
+        ("utf-32", "utf-32-le", 4),
+        ("utf_8_sig", "utf-8", 1),
+        ("shift_jis", "shift_jis", 1),
+    ],
+)
+def test_encodings_have_one_name(name: str, found: str, width: int) -> None:
+    assert encoding_named(name) == Encoding(name=found, width=width)
+
+
+def test_the_name_that_was_asked_for_is_kept_beside_the_one_that_python_uses() -> None:
+    assert detect_encoding(b"x", requested="Latin-1").chosen == "Latin-1"
+    assert detect_encoding(b"x", configured=lambda: "latin1").chosen == "latin1"
+    assert detect_encoding(b"x").chosen == ""
+    assert detect_encoding(b"x", configured=lambda: None) == UTF8
+    assert repr(replace(UTF8, chosen="x")) == repr(UTF8)
+
+
+def test_no_more_than_eight_characters_are_named() -> None:
+    with pytest.raises(NotEncodable) as refused:
+        LATIN.encode("".join(map(chr, range(0x4E00, 0x4E0A))))
+
+    assert refused.value.message.count("U+") == 8
+    assert len(refused.value.details["characters"]) == 10
+
+
+def test_whether_a_text_can_be_spelled_is_told_without_a_refusal() -> None:
+    assert [LATIN.can_encode(text) for text in ("é", "中", "")] == [True, False, True]
+    assert [RAW.can_encode(text) for text in ("e", "é")] == [True, False]
+    assert [(one.is_raw, one.encode_newline("\n")) for one in (RAW, encoding_named("utf-16-be"))] == [
+        (True, b"\n"),
+        (False, b"\0\n"),
+    ]

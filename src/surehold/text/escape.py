@@ -84,11 +84,11 @@ def _is_part_of_neighbours(text: str, at: int) -> bool:
     if not before:
         return False
     kind = unicodedata.category(before)
-    if character in {_JOINER, _NON_JOINER} and after and _JOINED_SCRIPTS.match(before) and _JOINED_SCRIPTS.match(after):
+    if character in {_JOINER, _NON_JOINER} and _JOINED_SCRIPTS.match(before) and _JOINED_SCRIPTS.match(after):
         return True
     if character == _JOINER:
         is_picture = kind in {"So", "Sk"} or (before == _EMOJI_STYLE and _is_part_of_neighbours(text, at - 1))
-        return is_picture and bool(after) and unicodedata.category(after) == "So" and not _UNSEEN.match(after)
+        return is_picture and bool(after) and unicodedata.category(after) == "So"
     if character in {"\ufe0e", _EMOJI_STYLE}:
         return kind in {"So", "Sm"} or before in "‼⁉〰〽" or (before in "0123456789#*" and after == "\u20e3")
     return False
@@ -165,7 +165,7 @@ def _to_plain(value: Any) -> Any:
 
 def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() and value.isprintable() else change(value)
+        return value if value.isprintable() else change(value)
     if isinstance(value, Mapping):
         rows = cast("Mapping[Any, Any]", value)
         return {_map_strings(key, change): _map_strings(inner, change) for key, inner in rows.items()}

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, repeat
+from itertools import accumulate, chain, repeat
 from typing import Literal
 
 from surehold.errors import BinaryFile
@@ -65,22 +65,17 @@ class Lines:
 
     def __init__(self, data: bytes, encoding: Encoding) -> None:
         self._data, self._encoding = data, encoding
-        self._lf, self._cr = b"\n", b"\r"
-        if encoding.width > 1:
-            self._lf, self._cr = encoding.encode_newline("\n"), encoding.encode_newline("\r")
+        self._lf, self._cr = encoding.encode_newline("\n"), encoding.encode_newline("\r")
 
     @cached_property
     def breaker(self) -> bytes:
         """The bytes at which lines are cut: LF, or CR in a file that has no LF."""
-        if self._encoding.width > 1:
-            has_lf = self._find_aligned(self._lf, 0) >= 0
-            return self._cr if not has_lf and self._find_aligned(self._cr, 0) >= 0 else self._lf
-        return self._cr if b"\n" not in self._data and b"\r" in self._data else self._lf
+        return self._cr if not self._has_aligned(self._lf) and self._has_aligned(self._cr) else self._lf
 
     @cached_property
     def pieces(self) -> list[bytes]:
         """Every line without its last terminator byte or unit: the CR of a CRLF is still there."""
-        body = self._data[len(self._encoding.bom) :] if self._encoding.bom else self._data
+        body = self._data[len(self._encoding.bom) :]
         pieces = body.split(self.breaker) if self._encoding.width == 1 else self._split_aligned(body)
         if not pieces[-1]:
             pieces.pop()
@@ -106,16 +101,15 @@ class Lines:
 
     @property
     def final_newline(self) -> bool:
-        begin = len(self._encoding.bom)
-        return len(self._data) > begin and self._data.endswith(self.breaker, begin)
+        return self._data.endswith(self.breaker, len(self._encoding.bom))
 
     @cached_property
     def contents(self) -> list[bytes]:
         """Every line without its terminator."""
-        if self.breaker == self._cr or self._cr not in self._data:
+        if self._cr not in self._data:
             return self.pieces
         cut = list(map(bytes.removesuffix, self.pieces, repeat(self._cr)))
-        if cut and not self.final_newline:
+        if not self.final_newline:
             cut[-1] = self.pieces[-1]  # a CR at the very end of the file has no LF: it is content
         return cut
 
@@ -127,7 +121,7 @@ class Lines:
     def close_last_line(self, ending: bytes) -> bytes:
         """Return how an unterminated last line is ended before new lines: a CR at its end must stay content."""
         ends_in_cr = bool(self.contents) and self.contents[-1].endswith(self._cr)
-        return self._cr + self._lf if ends_in_cr and ending == self._lf else ending
+        return self._cr + self._lf if ends_in_cr else ending
 
     def inherited_terminators(self, first: int, end: int, count: int) -> list[bytes]:
         """Return the terminators of new lines in the place of the lines `first` to `end`, or in the gap before `first`.
@@ -137,14 +131,15 @@ class Lines:
         """
         found = [stop for index in range(first, end) if (stop := self.terminator(index))]
         if not found:  # the line above may be a last one without terminator, which gets one
-            around = [*range(first - 1, max(first - 3, -1), -1), *range(end, min(end + 1, len(self)))]
+            around = chain(range(first - 1, -1, -1), range(end, len(self)))
             found = [next((stop for index in around if (stop := self.terminator(index))), self.dominant)]
         return [*found[:count], *[found[-1]] * (count - len(found))]
 
     def terminator_near(self, offset: int) -> bytes:
         """Return the terminator of a line break that is put into the line at an offset."""
         after = self.index_at(offset) + 1 if len(self) else 0
-        return self.inherited_terminators(after, after, 1)[0]
+        [ending] = self.inherited_terminators(after, after, 1)
+        return ending
 
     def index_at(self, offset: int) -> int:
         """Return the 0-based index of the line that holds the byte at `offset`."""
@@ -175,12 +170,12 @@ class Lines:
         crlf = sum(piece.endswith(self._cr) for piece in ended)
         return len(ended) - crlf, crlf
 
-    def _find_aligned(self, unit: bytes, start: int) -> int:
-        width, begin = self._encoding.width, len(self._encoding.bom)
-        at = self._data.find(unit, max(start, begin))
-        while at >= 0 and (at - begin) % width:
+    def _has_aligned(self, unit: bytes) -> bool:
+        begin = len(self._encoding.bom)
+        at = self._data.find(unit, begin)
+        while at >= 0 and (at - begin) % self._encoding.width:
             at = self._data.find(unit, at + 1)
-        return at
+        return at >= 0
 
     def _split_aligned(self, body: bytes) -> list[bytes]:
         width, unit = self._encoding.width, self.breaker
