@@ -29,6 +29,11 @@ UNTYPED: dict[str, Callable[[Any, Any], Any]] = {
     "`stdin` must be bytes, not str.": lambda workspace, _: workspace.run(["touch", "a"], stdin="x"),
     "`guard` must be a whole number, not str.": lambda workspace, _: workspace.run(["touch", "a"], guard="3"),
     "`reason` must be a text, not int.": lambda workspace, _: workspace.run(["touch", "a"], reason=3),
+    "`confine` must be True or False, not str.": lambda workspace, _: workspace.run(["touch", "a"], confine="no"),
+    "`partial` must be True or False, not str.": lambda workspace, _: workspace.undo(agent="ada", partial="no"),
+    "`dry_run` must be True or False, not str.": lambda workspace, _: workspace.redo(dry_run="no"),
+    "`dry_run` must be True or False, not int.": lambda _, session: session.undo(dry_run=1),
+    "`dry_run` must be True or False, not NoneType.": lambda _, session: session.redo(dry_run=None),
     "`tools` must be a comma list of families, not list.": lambda *_: tools_for("mcp", ["claude"]),  # type: ignore[arg-type]
     "`root` must be a path, not int.": lambda *_: open_workspace(5),  # type: ignore[arg-type]
     "`state` must be a path, not int.": lambda *_: open_workspace(".", state=5),  # type: ignore[arg-type]

@@ -55,6 +55,12 @@ def require_number(name: str, given: object, *, example: str) -> None:
         raise bad_argument(name, "a whole number", given, example)
 
 
+def require_flag(name: str, given: object) -> None:
+    """Refuse what is not True or False: "no" counts as true in Python."""
+    if not isinstance(given, bool):
+        raise bad_argument(name, "True or False", given, f"{name}=True")
+
+
 def text_items(name: str, given: Any, *, example: str) -> tuple[str, ...]:
     """Return a list of texts and paths as texts; refuse one text, which would be read as a list of its letters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):

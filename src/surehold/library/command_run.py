@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from surehold.errors import OTHER_MODE, InvalidArgument, PermissionDenied, spell
 from surehold.library.arguments import (
     can_be_passed_on,
+    require_flag,
     require_name,
     require_number,
     require_text,
@@ -171,6 +172,7 @@ def start_run(
     from surehold.workspace.access.permission import check_approver
 
     workspace.require_open()
+    require_flag("confine", confine)
     if guard is not None:
         require_number("guard", guard, example="guard=100")
         if guard < 0:

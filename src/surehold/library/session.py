@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from surehold.dialects.shared.delivery_record import DeliveryRecord
 from surehold.errors import InvalidArgument
-from surehold.library.arguments import require_mapping, require_name, require_text
+from surehold.library.arguments import require_flag, require_mapping, require_name, require_text
 from surehold.library.call_threads import with_cancellation
 from surehold.library.families import tool_named
 from surehold.library.python_words import speak_python
@@ -84,12 +84,14 @@ class AgentSession(ToolMethods, Session):
     def undo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
         """Take back a change, by default the newest that is not undone."""
         require_text("change_id", change_id, example="session.undo(done.change_id)")
+        require_flag("dry_run", dry_run)
         with speak_python():
             return super().undo(change_id, dry_run=dry_run)
 
     def redo(self, change_id: str = "", *, dry_run: bool = False) -> Receipt:
         """Make a change again that was undone."""
         require_text("change_id", change_id, example="session.redo(done.change_id)")
+        require_flag("dry_run", dry_run)
         with speak_python():
             return super().redo(change_id, dry_run=dry_run)
 

@@ -12,6 +12,7 @@ from surehold.library.arguments import (
     NamedSession,
     bad_argument,
     require_bytes,
+    require_flag,
     require_name,
     require_number,
     require_text,
@@ -165,6 +166,8 @@ class AgentWorkspace(Workspace):
         dry_run: bool,
     ) -> "Receipt":
         require_text("change", change, example=f"workspace.{operation}(done.change_id)")
+        require_flag("partial", partial)
+        require_flag("dry_run", dry_run)
         history = self.history
         if change and words:
             action = "Name a change, or selectors such as agent= and since=."
