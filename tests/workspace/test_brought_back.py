@@ -1,14 +1,17 @@
 """A file that was removed or damaged, and brought back, is the same file: what was done to it before can still be undone."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import permutations
 
 import pytest
 
 from spec.marks import requirement
-from surehold.errors import UndoConflict
+from surehold.errors import NotFound, UndoConflict
+from surehold.stores.base import LedgerQuery
 from surehold.text.plan import Delete
 from surehold.text.quoted.edits import SnapshotEdits, StringEdit
+from surehold.workspace.past.blame import blame_file
 from surehold.workspace.past.net_diff import net_diff
 from surehold.workspace.past.selectors import Selectors
 from surehold.workspace.past.versions import revert_files
@@ -23,6 +26,13 @@ ADA = Selectors(agent="ada")
 def edit(bench: Bench, name: str, old: str, new: str, *, agent: str = "ada") -> str:
     proposal = Proposal(path=name, edit=SnapshotEdits((StringEdit(old=old, new=new),)), proof=Exact())
     return bench.workspace.write(proposal, call=call(agent=agent)).change_id
+
+
+def put_noticed(bench: Bench, content: bytes | None) -> None:
+    """Let another program change the file, and notice that."""
+    bench.put("f", content)
+    with suppress(NotFound):
+        bench.workspace.read("f")
 
 
 def delete(bench: Bench) -> str:
@@ -158,3 +168,33 @@ def test_a_removal_is_not_undone_while_the_file_is_back(bench: Bench) -> None:
 
     assert refused.value.details["later"] == [restored]
     assert bench.get("f") == TEXT
+
+
+@requirement("history:blame:detours")
+@pytest.mark.parametrize("meanwhile", [None, TEXT, b"another\n"])
+def test_lines_that_other_programs_took_away_and_brought_back_are_those_of_who_wrote_them(
+    bench: Bench, meanwhile: bytes | None
+) -> None:
+    bench.put("f", TEXT)
+    edited = edit(bench, "f", "two", "TWO")
+    for content in (meanwhile, EDITED):
+        put_noticed(bench, content)
+    assert len(bench.workspace.history.log(LedgerQuery(operation="external"))) == 2
+
+    written = [line.entry and line.entry.change_id for line in blame_file(bench.workspace, "f")]
+
+    assert written == [None, edited, None]
+
+
+@requirement("history:blame:detours")
+def test_what_other_programs_left_different_is_theirs(bench: Bench) -> None:
+    bench.put("f", TEXT)
+    edited = edit(bench, "f", "two", "TWO")
+    for content in (None, b"one\nTWO\n3\n"):
+        put_noticed(bench, content)
+
+    newest = bench.workspace.history.log(LedgerQuery(operation="external"))[0].change_id
+    written = [line.entry and line.entry.change_id for line in blame_file(bench.workspace, "f")]
+
+    assert newest in written
+    assert edited not in written  # the file was removed, and another one came

@@ -24,6 +24,7 @@ HISTORY = (
             "history:undo:partial": "Conflicts are named by file and line; `--partial` undoes what can be undone.",
             "history:rewind:turn": "`rewind` undoes the last turn that is in effect, and can be undone itself.",
             "history:diff:net": "`diff` with selectors is the difference between the files without these changes and the files now.",
+            "history:blame:detours": "What other programs took away and brought back, byte for byte, is theirs in no line.",
             "history:blame:lines": "`blame` names change, agent, session, turn and reason of each line, and `outside` where nothing is known.",
             "history:read:earlier": "`read` shows a file right after a change, before it, or at a time.",
             "history:revert:files": "`revert` removes outside damage, brings deleted files back, and goes back to a change; it can be undone.",

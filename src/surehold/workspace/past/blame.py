@@ -77,14 +77,40 @@ def _follow_back(store: Store, key: str) -> list[_VersionStep]:
             steps.append(_VersionStep(entry=entry, before=change.before, after=change.after))
             key = change.path
         elif change.path == key and not change.to_path:
-            if change.after is None and steps and not (steps[-1].before is None and _comes_back(steps[-1].entry)):
+            if change.after is None and steps and not _returned_from(entry, steps[-1]):
                 break  # another file that had this name before
             steps.append(_VersionStep(entry=entry, before=change.before, after=change.after))
-            if change.before is None and not _comes_back(entry):
+            if change.before is None and not (_comes_back(entry) or _is_outside(entry)):
                 break
         else:
             break  # it was moved away: what came later is another file
-    return steps[::-1]
+    return _without_detours(steps[::-1])
+
+
+def _returned_from(removal: Entry, next_step: _VersionStep) -> bool:
+    """Tell whether a step brought back what was removed before it: other programs bring back what they removed."""
+    both_outside = _is_outside(removal) and _is_outside(next_step.entry)
+    return next_step.before is None and (both_outside or _comes_back(next_step.entry))
+
+
+def _without_detours(steps: Sequence[_VersionStep]) -> list[_VersionStep]:
+    """Leave out what other programs did in a row and took back, as `git stash` and `git stash pop` do."""
+    kept, began = list[_VersionStep](), 0
+    for step in steps:
+        if not _is_outside(step.entry):
+            began = len(kept) + 1
+        kept.append(step)
+        same = (at for at in range(max(began, 1), len(kept)) if _is_same(kept[at].before, step.after))
+        del kept[next(same, len(kept)) :]
+    return kept
+
+
+def _is_same(one: Version | None, other: Version | None) -> bool:
+    return one is not None and other is not None and one.sha256 == other.sha256
+
+
+def _is_outside(entry: Entry) -> bool:
+    return entry.call.operation == "external"
 
 
 def _comes_back(entry: Entry) -> bool:
