@@ -157,6 +157,24 @@ def test_what_an_agent_runs_without_a_session_is_a_session_of_its_own(desk: RunD
     assert (desk.root / "a.txt").exists()
 
 
+@requirement("run:history:session")
+def test_a_turn_without_a_session_can_be_selected(desk: RunDesk) -> None:
+    desk.run("rm a.txt", "--turn", "tidy")
+
+    surehold(desk, "undo", "--turn", "tidy")
+
+    assert (desk.root / "a.txt").exists()
+
+
+@requirement("run:history:session")
+def test_names_of_more_than_one_line_are_recorded_in_one(desk: RunDesk) -> None:
+    desk.run("rm a.txt", "--agent", "one\ntwo", "--session", "three\nfour", "--turn", "five\x1b[31m")
+
+    (row,) = json.loads(surehold(desk, "sessions", "--json"))["sessions"]
+    assert (row["agent"], row["session"]) == ("one\\ntwo", "three\\nfour")
+    assert json.loads(surehold(desk, "log", "--json"))["entries"][0]["turn"] == "five\\x1b[31m"
+
+
 @requirement("run:undo:exact")
 def test_a_change_of_the_root_directory_alone_is_taken_back(desk: RunDesk) -> None:
     before = desk.root.stat().st_mode

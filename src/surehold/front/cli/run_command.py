@@ -23,7 +23,7 @@ from surehold.front.cli.command import (
 )
 from surehold.front.cli.run_guard import PersonAsker, RemovalGuard, has_terminal
 from surehold.front.shared.person import person_name
-from surehold.text.escape import reveal_text
+from surehold.text.escape import escape_text, reveal_text
 
 if TYPE_CHECKING:
     from surehold.capture.caller import CommandLine, RunEnding
@@ -52,7 +52,7 @@ def _parse_seconds(text: str) -> float:
 @command(
     "run",
     "Run a command; what it changes is recorded and can be undone.",
-    argument("--session", "S", "its session (default with --agent: one of its own)"),
+    argument("--session", "S", "its session (default with --agent or --turn: one of its own)"),
     argument("--turn", "T", "the turn of that session"),
     argument("--agent", "A", "who runs it (default: you)"),
     argument("--call", "ID", "the tool call of the host that it belongs to"),
@@ -250,9 +250,12 @@ class _CommandBook:
     def caller(self) -> dict[str, Any]:
         """Return on whose behalf the command runs, and why."""
         args = self.args
-        session = args.session or (self.change_id if args.agent else "")  # an agent's command is a session by itself
-        names = {"session": session, "turn": args.turn, "call_id": args.call, "reason": args.reason}
-        return {"agent": args.agent or person_name(), **{name: value or "" for name, value in names.items()}}
+        own = (
+            self.change_id if args.agent or args.turn else ""
+        )  # an agent's command is a session by itself, and so is a turn
+        names = {"session": args.session or own, "turn": args.turn, "call_id": args.call}
+        one_line = {name: escape_text(value or "") for name, value in names.items()}
+        return {"agent": escape_text(args.agent or "") or person_name(), **one_line, "reason": args.reason or ""}
 
     def make_asker(self) -> PersonAsker:
         through = None
