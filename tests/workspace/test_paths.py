@@ -7,7 +7,7 @@ import pytest
 
 from surehold.disk.base import EntryStat
 from surehold.disk.local import LocalDisk
-from surehold.errors import DeniedByRule, NotAFile, OutsideWorkspace
+from surehold.errors import DeniedByRule, NotAFile, OutsideWorkspace, ProtectedPath
 from surehold.workspace.paths import PathResolver, Policy, spelled_path
 
 POLICY = Policy(deny=("/secret", "private/"), ask=("/asked",), unprotected=("free/.git",))
@@ -129,3 +129,23 @@ def test_what_becomes_a_git_repository_with_one_call_is_protected(
     directory = written[-1].rpartition("/")[0].partition("/hooks")[0] or "."
     wanted = directory if protected_by == ".git" else ""
     assert (rules.git_directory, names.protected_repository(targets[-1], targets)) == (wanted, wanted)
+
+
+@pytest.mark.parametrize(
+    ("state_dir", "key", "is_closed"),
+    [
+        ("state", "", True),
+        ("/two/state", "/two/state/x", True),
+        ("/two/state", "", False),
+        ("state", "/two/state/x", False),
+        ("/two/sta", "/two/state/x", False),
+    ],
+)
+def test_the_state_of_surehold_is_closed_in_its_own_root_alone(state_dir: str, key: str, is_closed: bool) -> None:
+    policy = Policy(state_dir=state_dir)
+    if not is_closed:
+        policy.check_read("state/x", "state/x", key=key)
+        return
+    with pytest.raises(ProtectedPath) as refused:
+        policy.check_read("state/x", "state/x", key=key)
+    assert refused.value.path == (key or "state/x")

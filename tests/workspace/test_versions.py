@@ -7,22 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from surehold.errors import NotAFile, NotFound
-from surehold.stores.base import Entry
+from surehold.errors import AlreadyExists, NotAFile, NotFound
+from surehold.stores.base import Entry, LedgerQuery
 from surehold.text.plan import Delete, Keep
 from surehold.text.rewrite import WriteText
-from surehold.text.snapshot import Version
+from surehold.text.snapshot import ABSENT, Snapshot, Version, sha256_hex
 from surehold.workspace.past.versions import (
     HistoryPoint,
     diff_since_recorded,
     last_version,
     point_at,
     point_before,
+    propose_version,
     read_version,
     revert_files,
     version_at,
 )
-from surehold.workspace.proposal import CallAuthor, EntrySwitch, Exact, Proposal, Receipt, Unproven
+from surehold.workspace.proposal import Absent, CallAuthor, EntrySwitch, Exact, Proposal, Receipt, Unproven
 from workspaces import Bench, call, make_bench
 
 
@@ -43,6 +44,16 @@ def move(bench: Bench, path: str, to: str) -> tuple[Entry, ...]:
 
 def delete(bench: Bench, path: str) -> tuple[Entry, ...]:
     return bench.workspace.write(Proposal(path=path, edit=Delete(), proof=Exact()), call=call("delete")).entries
+
+
+def refuse(bench: Bench, path: str) -> Entry:
+    """Let a call be refused; return its entry."""
+    proof = Absent() if bench.get(path) is not None else Exact()
+    with pytest.raises((AlreadyExists, NotFound)):
+        bench.workspace.write(Proposal(path=path, edit=Delete(), proof=proof), call=call("delete"))
+    (entry,) = bench.store.list_entries(LedgerQuery(limit=1))
+    assert not entry.ok
+    return entry
 
 
 def run(bench: Bench, *changed: str) -> tuple[Entry, ...]:
@@ -96,6 +107,43 @@ def test_a_path_has_at_each_point_what_the_entry_before_it_left(bench: Bench) ->
         version_at(bench.store, "c", point_at(story[0], "x"))
     assert (refused.value.reason, refused.value.path) == ("no_history", "c")
     assert (point_at(story[0], "x").name, point_before(story[0], "x").name) == ("after x", "before x")
+
+
+def test_before_its_first_entry_a_path_has_what_that_entry_found_and_refused_calls_do_not_count(bench: Bench) -> None:
+    bench.put("a", b"0")
+    refused = [refuse(bench, "a")]
+    made = [write(bench, "a", "1")]
+    refused.append(refuse(bench, "a"))
+    made.append(write(bench, "a", "2"))
+    refuse(bench, "gone")
+
+    points = [point_before(refused, ""), point_at(refused, ""), point_at(made[1], "")]
+    points += [HistoryPoint(moment=one.timestamp) for one in (refused[1], made[1][0])]
+    assert [text_of(bench, version_at(bench.store, "a", point)) for point in points] == ["0", "1", "2", "1", "1"]
+    with pytest.raises(NotFound, match="`gone` is not in the history"):
+        version_at(bench.store, "gone", point_at(made[1], ""))
+    assert (HistoryPoint().seq, HistoryPoint().moment) == (0, "")
+
+
+def test_what_had_the_name_itself_at_that_time_comes_before_what_has_it_today(bench: Bench) -> None:
+    write(bench, "a", "of a")
+    both = write(bench, "b", "of b")
+    delete(bench, "a")
+    move(bench, "b", "a")
+
+    assert read_version(bench.workspace, "a", point_at(both, "")).data == b"of a"
+    assert read_version(bench.workspace, "b", point_at(both, "")).data == b"of b"
+
+
+def test_a_path_that_is_to_be_absent_is_deleted_if_it_is_there(bench: Bench) -> None:
+    bench.put("a", b"1")
+
+    assert [propose_version(bench.workspace, "gone", one) for one in (None, ABSENT)] == [None, None]
+    for wanted in (None, ABSENT):
+        proposal = propose_version(bench.workspace, "a", wanted)
+        assert proposal
+        assert (proposal.edit, proposal.path) == (Delete(), "a")
+    assert propose_version(bench.workspace, "a", Snapshot(b"1")) is None
 
 
 def test_a_change_of_several_files_is_one_point(bench: Bench) -> None:
@@ -261,6 +309,7 @@ def test_of_bytes_that_are_not_stored_the_difference_names_both_versions(
     bench.put("a", b"by another program")
     difference = diff_since_recorded(bench.workspace, "a")
     assert difference.diff.startswith("Files a and a differ: the bytes of the last recorded change are not stored (")
+    assert difference.diff.endswith(f"; 18 bytes, sha256 {sha256_hex(b'by another program')})\n")
     assert difference.after.data == b"by another program"
     assert difference.before_version == last_version(bench.store, "a")
     bench.put("a", None)
@@ -292,6 +341,9 @@ def test_links_and_directories_become_what_they_were(bench: Bench) -> None:
     assert (bench.root / "d").stat().st_mode & 0o777 == 0o750
     assert revert(bench, "d", point=point_at(made, "")).already_applied
     assert {one.call.operation for one in done.entries} == {"restore"}
+    (bench.root / "d").chmod(0o700)
+    revert(bench, "d")
+    assert (bench.root / "d").stat().st_mode & 0o777 == 0o750
     (bench.root / "d" / "link").unlink()
     (bench.root / "d" / "link").symlink_to("b")
     revert(bench, "d/link")
