@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from spec.marks import requirement
-from surehold.errors import PatchApplyError
+from surehold.errors import PatchApplyError, PatchParseError
 from surehold.text.patch.parse import parse_patch
 from surehold.text.snapshot import Snapshot
 
@@ -171,3 +171,36 @@ def test_blank_lines_do_not_make_a_place_resemble_a_hunk() -> None:
         file.edit.plan(Snapshot(b"one\n\ntwo\n\nthree\n"))
 
     assert (caught.value.reason, caught.value.details["closest"]) == ("context_not_found", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "notation", "reason", "line"),
+    [
+        ("", "auto", "empty", 1),
+        ("\n \n\t\n", "auto", "empty", 4),
+        ("\nwords\n", "auto", "unknown_notation", 2),
+        ("\n\n \nwords\n", "git", "unknown_notation", 4),
+        ("\n\n\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "envelope", "other_format", 4),
+        ("\n\n*** Begin Patch\n*** Delete File: f\n*** End Patch\n", "unified", "other_format", 3),
+    ],
+)
+def test_blank_rows_are_not_what_was_found(text: str, notation: str, reason: str, line: int) -> None:
+    with pytest.raises(PatchParseError) as refused:
+        parse_patch(text, format=notation)  # type: ignore[arg-type]
+
+    assert (refused.value.reason, refused.value.details["line"]) == (reason, line)
+
+
+def test_blank_rows_between_the_parts_of_an_envelope_are_passed_over() -> None:
+    blank = "\n\n \n"
+    text = (
+        f"{blank}*** Begin Patch\n{blank}*** Delete File: f\n{blank}*** Delete File: g\n{blank}*** End Patch\n{blank}"
+    )
+
+    assert [(file.path, file.line) for file in parse_patch(text).files] == [("f", 8), ("g", 12)]
+
+
+def test_a_git_diff_is_a_unified_diff_too() -> None:
+    git = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"
+
+    assert [parse_patch(git, format=asked).format for asked in ("auto", "git", "unified")] == ["git"] * 3

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +57,37 @@ def test_an_excerpt_ends_where_its_room_ends_and_cuts_long_lines() -> None:
     assert not page.complete
     assert len(page.text) <= 100
     assert page.shown[-1] == (len(page.rows) + 1, len(page.rows) + 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rows"),
+    [
+        (b"a\r\nb\r\n", b"a\r\nc\r\n", " a|-b|+c"),
+        (b"a\nb\n", b"a\r\nb\n", "-a|+a\\r| b"),
+        (b"a\r\n", b"a\n", "-a\\r|+a"),
+    ],
+)
+def test_line_endings_are_shown_where_they_are_what_changed(old: bytes, new: bytes, rows: str) -> None:
+    assert excerpt_changes(Snapshot(old), Snapshot(new), room=ROOM).text.partition("\n")[2] == rows.replace("|", "\n")
+
+
+@pytest.mark.parametrize(
+    ("room", "rows", "truncated"), [(8, ("1→a", "2→b"), False), (7, ("1→a",), True), (4, ("1→a",), True), (3, (), True)]
+)
+def test_a_row_and_its_line_break_must_fit(room: int, rows: tuple[str, ...], truncated: bool) -> None:
+    page = excerpt_lines(Snapshot(b"a\nb\n"), [(1, 2)], room=room)
+
+    assert (page.rows, page.truncated, page.complete) == (rows, truncated, not truncated)
+
+
+def test_a_line_is_cut_where_it_is_wider_than_asked_for() -> None:
+    page = excerpt_lines(Snapshot(b"abc\nab\n"), [(1, 2)], room=ROOM, width=2)
+
+    assert (page.rows, page.shown, page.truncated, page.complete) == (("1→ab…", "2→ab"), ((2, 2),), False, False)
+
+
+def test_rows_of_a_difference_count_the_lines_of_the_new_version() -> None:
+    found = excerpt_changes(Snapshot(b"1\n2\n3\n4\n"), Snapshot(b"1\nX\nY\n4\n"), room=ROOM)
+
+    assert found.rows == ("@@ -1,4 +1,4 @@", " 1", "-2", "-3", "+X", "+Y", " 4")
+    assert found.shown == ((1, 1), (2, 2), (3, 3), (4, 4))
