@@ -24,6 +24,7 @@ from surehold.errors import SafetyCheckFailed
 from surehold.text.anchored.lines import judge_quality
 from surehold.text.escape import preview_text
 from surehold.text.plan import EditPlan
+from surehold.text.sanity.lexical import lexical_rules_for
 from surehold.text.sanity.subject import (
     FindingKind,
     ParserLookup,
@@ -34,7 +35,7 @@ from surehold.text.sanity.subject import (
     changed_regions,
     subject_from_plan,
 )
-from surehold.text.sanity.syntax import lexical_rules_for, syntax_finding
+from surehold.text.sanity.syntax import syntax_finding
 
 _PREVIEW_CHARS = 60
 _PLAIN_LINE = re.compile(
@@ -102,11 +103,13 @@ _MARKS: tuple[tuple[FindingKind, re.Pattern[bytes], str], ...] = (
 )
 
 
-def find_tool_marks(changed: Sequence[SanityRegion], *, is_prose: bool) -> Iterator[SanityFinding]:
+def find_tool_marks(changed: Sequence[SanityRegion], path: str) -> Iterator[SanityFinding]:
     """Find marks that the edit introduces; one that it only moves or keeps is not new."""
     for kind, pattern, mark in _MARKS:
         for region, index in _introduced_lines(changed, pattern):
-            if region.new[index] == _CONFLICT_MIDDLE and (is_prose or _underlines_title(region, index)):
+            if region.new[index] == _CONFLICT_MIDDLE and (
+                _underlines_title(region, index) or lexical_rules_for(path).is_prose
+            ):
                 continue
             row, line = region.new[index], region.line + index
             fault = f"line {line} {mark}: `{preview_line(row)}`"
@@ -215,10 +218,9 @@ class SanityCheck:
         changed = changed_regions(subject)
         if not changed:
             return []
-        lexis = lexical_rules_for(self.path)
-        syntax = syntax_finding(subject, self.parse(self.path, subject.before), lexis)
+        syntax = syntax_finding(subject, self.parse(self.path, subject.before), self.path)
         seams = list(find_repeated_neighbours(changed)) if subject.before else []
-        found = [*find_tool_marks(changed, is_prose=lexis.is_prose), *seams, *([syntax] if syntax else [])]
+        found = [*find_tool_marks(changed, self.path), *seams, *([syntax] if syntax else [])]
         found += find_copied_habits(changed)
         if not seams:
             found += find_repeated_lines(changed)
