@@ -95,6 +95,16 @@ def test_an_expected_number_of_places_must_be_met() -> None:
     assert refused.value.reason == "other_count"
 
 
+@requirement("text:strings:replace_all")
+@pytest.mark.parametrize("expected", [1, 2])
+def test_places_that_overlap_are_no_expected_number_of_places(expected: int) -> None:
+    with pytest.raises(MultipleMatches) as refused:
+        edited(b"aaa", "aa", "b", expected_occurrences=expected)
+
+    assert refused.value.message == f"Expected {expected} occurrences of `aa`, found 2 that overlap."
+    assert edited(b"aaaa", "aa", "b", expected_occurrences=2) == b"bb"
+
+
 @requirement("text:strings:not_found")
 def test_a_text_that_is_missing_is_explained_by_lines_that_differ_in_blanks() -> None:
     with pytest.raises(OldTextNotFound) as refused:

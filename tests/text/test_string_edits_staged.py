@@ -13,7 +13,7 @@ from spec.marks import requirement
 from surehold.errors import OldTextNotFound, OverlappingEdits, SureholdError
 from surehold.text.encoding import RAW, Encoding
 from surehold.text.escape import quote_line
-from surehold.text.plan import EditOutcome, Span
+from surehold.text.plan import EditOutcome, Span, splice_spans
 from surehold.text.quoted.edits import SequentialEdits, SnapshotEdits, StringEdit
 from surehold.text.quoted.matching import Haystack
 from surehold.text.quoted.sequential import NeedleSearch, StagedText
@@ -59,14 +59,23 @@ class Plainly:
                 message = f"edit {next(iter(takers))} already replaced {quote_line(edit.old, 80)}."
                 raise OldTextNotFound(message, old_text=edit.old, already_applied=False) from None
             raise
-        (one,) = plan.applied
-        self.applied.append(EditOutcome(index=index, occurrences=one.occurrences, ranges=one.ranges, tier=one.tier))
+        (one,), ranges = plan.applied, plan.applied[0].ranges
+        if self.staged.lines.style == "none":  # the breaks of the original count where there is none any more
+            plan = splice_spans(self.staged, [span._replace(new=self.broken(span.new)) for span in plan.spans])
+            ranges = tuple(plan.line_spans())
+        self.applied.append(EditOutcome(index=index, occurrences=one.occurrences, ranges=ranges, tier=one.tier))
         runs = list[list[int]]()
         for span in reversed(plan.spans):
             runs += _runs(self.origins[span.start : span.end])
             self.origins[span.start : span.end] = [None] * len(span.new)
         self.taken.append(runs)
         self.staged = plan.after
+
+    def broken(self, new: bytes) -> bytes:
+        """Return new bytes with the line ends of the original."""
+        encoding = self.before.encoding
+        dominant = encoding.decode(self.before.lines.dominant)
+        return encoding.encode(encoding.decode(new).replace("\n", dominant))
 
     def takers(self, edit: StringEdit) -> dict[int, bool]:
         """Return the edits that took a byte of the only place that the text had at the beginning, and which took just it."""
@@ -292,3 +301,13 @@ def test_edits_made_at_once_say_which_of_them_followed_the_line_endings_of_the_f
     plan = edits.plan(Snapshot(b"a\r\nb\r\nc\r\nd\r\n"))
 
     assert (plan.after.data, [one.tier for one in plan.applied]) == (b"x\r\ny\r\nC\r\nd\r\n", ["line_endings", "exact"])
+
+
+@pytest.mark.parametrize(("ending", "count"), [("\r\n", 1), ("\r", 1), ("\n", 1), ("\r\n", 3)])
+def test_a_text_whose_last_line_end_an_edit_took_gets_line_ends_of_its_own_kind(ending: str, count: int) -> None:
+    rows = [f"row {number}" for number in range(count + 1)]
+    joined = StringEdit(old="\n".join(rows), new="one")
+
+    plan = SequentialEdits((joined, StringEdit(old="one", new="x\ny"))).plan(Snapshot(ending.join(rows).encode()))
+
+    assert plan.after.data == f"x{ending}y".encode()

@@ -94,16 +94,16 @@ class SequentialEdits:
             return SnapshotEdits(self.edits).plan(before)
         staged, applied, tried = StagedText(before), list[EditOutcome](), len(self.edits)
         while (index := len(applied)) < len(self.edits):
-            made = _apply_many(staged, self.edits[index : index + tried], index)
+            made = _apply_many(staged, before, self.edits[index : index + tried], index)
             applied += made or [_apply_one(staged, before, self.edits[index], index, of=len(self.edits))]
             tried = 2 * (len(applied) - index)  # so that no more than twice as many are looked at as are made
         return EditPlan(before=before, after=staged.snapshot, spans=staged.spans).with_outcomes(applied)
 
 
-def _apply_many(staged: StagedText, edits: Sequence[StringEdit], first: int) -> list[EditOutcome]:
+def _apply_many(staged: StagedText, original: Snapshot, edits: Sequence[StringEdit], first: int) -> list[EditOutcome]:
     """Make the first edits that come to the same when they are made at once; none of them may need a closer look."""
     before = staged.snapshot
-    encoding, ending = before.encoding, _uniform_ending(before)
+    encoding, ending = before.encoding, _uniform_ending(before, original)
     if len(edits) == 1 or ending is None or not _BATCH_ENCODINGS.match(encoding.name):
         return []
     breaks = before.line_count
@@ -111,7 +111,7 @@ def _apply_many(staged: StagedText, edits: Sequence[StringEdit], first: int) -> 
     for edit in edits:
         made = _encode_edit(edit, encoding, ending)
         breaks += edit.new.count("\n") - edit.old.count("\n")
-        if made is None or (ending == "\r\n" and breaks <= 1):  # without any break, the next one would be LF
+        if made is None or (ending == "\r\n" and breaks <= 1):  # without any break, the original decides about the next
             break
         batch.append(made)
     outcomes = list[EditOutcome]()
@@ -129,9 +129,14 @@ def _apply_many(staged: StagedText, edits: Sequence[StringEdit], first: int) -> 
     return outcomes
 
 
-def _uniform_ending(snapshot: Snapshot) -> Literal["\n", "\r\n", ""] | None:
-    """Return how every line ends; nothing when that differs or there is a lone CR, None where CR ends the lines."""
+def _uniform_ending(snapshot: Snapshot, original: Snapshot) -> Literal["\n", "\r\n", ""] | None:
+    """Return how every line ends; nothing when that differs or there is a lone CR, None where CR ends the lines.
+
+    Where no line ends any more, it is as in the original; None if that takes a closer look.
+    """
     encoding, data = snapshot.encoding, snapshot.data
+    if snapshot.lines.style == "none" and original.lines.style not in ("none", "lf"):
+        return "\r\n" if original.lines.style == "crlf" else None
     if snapshot.lines.breaker == encoding.encode_newline("\r"):
         return None
     if encoding.width > 1:
@@ -185,7 +190,8 @@ def _apply_one(staged: StagedText, before: Snapshot, edit: StringEdit, index: in
         matches = _find_matches(Haystack(whole), edit, index, of=of)
     except OldTextNotFound as missing:
         raise _explain_conflict(staged, before, edit, missing) or missing from None
-    plan = splice_spans(whole, _build_spans(whole, edit, matches))
+    breaks = before if whole.lines.style == "none" else whole
+    plan = splice_spans(whole, _build_spans(whole, edit, matches, breaks.lines.dominant))
     ranges = tuple(plan.line_spans())
     staged.replace_spans(plan.after, plan.spans, [index] * len(plan.spans))
     return EditOutcome(index=index, occurrences=len(ranges), ranges=ranges, tier=matches.tier)
@@ -231,9 +237,9 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
     if edit.old == edit.new:
         raise InvalidArgument(f"{name}The old and the new text are the same.", reason="same_text", edit_index=index)
     matches, expected = haystack.find(edit.old), edit.expected_occurrences
-    if matches.found and (
-        matches.count == (1 if expected is None else expected) or (edit.replace_all and expected is None)
-    ):
+    apart = matches.count == len(matches.found)
+    fits = edit.replace_all or matches.count == 1 if expected is None else apart and matches.count == expected
+    if matches.found and fits:
         return matches
     quoted = quote_line(edit.old, _PREVIEW_CHARS)
     if not matches.found:
@@ -249,7 +255,8 @@ def _find_matches(haystack: Haystack, edit: StringEdit, index: int, *, of: int) 
     facts: dict[str, Any] = {"count": matches.count, "lines": match_lines(haystack.snapshot, matches)}
     if expected is None:
         raise MultipleMatches(f"{name}{quoted} occurs {matches.count} times.", edit_index=index, **facts)
-    message = f"{name}Expected {expected} occurrences of {quoted}, found {matches.count}."
+    found = matches.count if apart else f"{matches.count} that overlap"
+    message = f"{name}Expected {expected} occurrences of {quoted}, found {found}."
     raise MultipleMatches(message, reason="other_count", edit_index=index, **facts)
 
 
@@ -259,13 +266,15 @@ def match_lines(snapshot: Snapshot, matches: TextMatches) -> list[int]:
     return [counter.line_at(start) for start, _ in matches.found[:_MAX_LISTED_LINES]]
 
 
-def _build_spans(snapshot: Snapshot, edit: StringEdit, matches: TextMatches) -> list[Span]:
+def _build_spans(
+    snapshot: Snapshot, edit: StringEdit, matches: TextMatches, dominant: bytes | None = None
+) -> list[Span]:
     encode = snapshot.encoding.encode
     as_sent = differs_in_breaks_alone(edit.old, edit.new)
     rows = [encode(edit.new)] if as_sent else [encode(row) for row in _BREAK.split(edit.new)]
     lines = snapshot.lines
     if len(rows) == 1 or lines.style != "mixed":
-        new = rows[0] if len(rows) == 1 else lines.dominant.join(rows)
+        new = rows[0] if len(rows) == 1 else (dominant or lines.dominant).join(rows)
         return [Span(start, end, new) for start, end in matches.found]
     return [Span(*match, _join_with_terminators(snapshot, match, rows)) for match in matches.found]
 
