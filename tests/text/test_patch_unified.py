@@ -207,6 +207,13 @@ def test_rows_without_context_are_inserted_behind_the_line_of_their_number() -> 
     assert applied(b"", "@@ -0,0 +1,2 @@", "+x", "+y") == b"x\ny\n"
 
 
+def test_rows_without_context_go_above_the_first_line_where_another_hunk_quotes_the_file() -> None:
+    hunks = ("@@ -0,0 +1 @@", "+x", "@@ -2 +3 @@", "-b", "+B")
+
+    assert applied(b"a\nb\n", *hunks) == b"x\na\nB\n"
+    assert refused(b"new\na\nb\n", *hunks).reason == "context_needed"
+
+
 @pytest.mark.parametrize(("before", "start"), [(b"a\n", 0), (b"a\n", 2), (b"", 1)])
 def test_rows_without_context_are_refused_where_the_number_cannot_be_right(before: bytes, start: int) -> None:
     assert refused(before, f"@@ -{start},0 +{start + 1} @@", "+x").reason == "context_needed"

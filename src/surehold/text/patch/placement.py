@@ -53,7 +53,8 @@ class HunkPlacement:
     def _places_by_number(self, blocks: Sequence[EncodedHunk]) -> list[int]:
         # Of rows without context the header names the line above.
         named = [(block.hunk.start or 0) - bool(block.old) for block in blocks]
-        found = [self._place_by_number(block, at) for block, at in zip(blocks, named, strict=True)]
+        quotes = any(block.old for block in blocks)
+        found = [self._place_by_number(block, at, quotes=quotes) for block, at in zip(blocks, named, strict=True)]
         moved = next((i for i, at in enumerate(found) if at != named[i]), None)
         if moved is not None:  # the numbers are those of another version of the file
             for block, at in zip(blocks, found, strict=True):
@@ -63,9 +64,11 @@ class HunkPlacement:
                     self._only_place(block)
         return found
 
-    def _place_by_number(self, block: EncodedHunk, named: int) -> int:
+    def _place_by_number(self, block: EncodedHunk, named: int, *, quotes: bool) -> int:
+        """Return the place of a hunk; `quotes` tells whether any hunk of the file shows lines that it must have."""
         if not block.old:  # rows without context only go where the numbers can be right
-            if (named == 0 and len(self._index)) or named > len(self._index):
+            # Alone, rows for line 0 are those of a file that was empty; else they go above the first line.
+            if (named == 0 and len(self._index) and not quotes) or named > len(self._index):
                 raise self._trouble.context_needed(block)
             return self._require_applicable(block, named)
         if self._index.fits_at(block, named) and self._agrees_with_edges(block, named):
