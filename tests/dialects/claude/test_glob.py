@@ -73,6 +73,18 @@ def test_at_most_250_are_returned_and_the_rest_is_counted(there: Searcher) -> No
     assert there.glob("*.txt", limit=260).data["truncated"] is False
 
 
+def test_the_last_page_is_not_truncated_and_a_page_behind_it_is_said_to_be_past_the_end(there: Searcher) -> None:
+    for number in range(5):
+        there.put(f"{number}.txt")
+
+    first, last, past = (there.glob("*.txt", limit=3, offset=offset) for offset in (0, 3, 9))
+
+    assert [page.data.get("nextOffset") for page in (first, last, past)] == [3, None, None]
+    assert [page.data["truncated"] for page in (first, last, past)] == [True, False, False]
+    assert "narrow" not in last.text
+    assert "offset=9 is past the end: 5 files in all." in past.text
+
+
 def test_a_pattern_without_a_slash_that_finds_nothing_counts_what_is_below(there: Searcher) -> None:
     there.put("src/a.toml")
     there.put("src/b.toml")

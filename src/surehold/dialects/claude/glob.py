@@ -84,17 +84,20 @@ def glob(context: CallContext, params: ClaudeGlobParams) -> ClaudeGlobResult:
     )
     names = tuple(escape_text(file.key) for file in found.files[params.offset :])
     names = names[: max(listing_room(context.budget).count_fitting(names), 1)]
+    following = params.offset + len(names)
+    beyond = f"offset={params.offset} is past the end: {count_noun(found.total, 'file')} in all."
+    is_beyond = bool(params.offset and found.total and not names)
     return ClaudeGlobResult.from_known(
         filenames=names,
         num_files=len(names),
-        truncated=len(names) < found.total,
-        next_offset=following if (following := params.offset + len(names)) < found.total and names else None,
+        truncated=following < found.total,
+        next_offset=following if following < found.total else None,
         duration_ms=round((time.monotonic() - began) * 1000),
         total_matches=found.total,
         count_is_complete=found.complete,
         root=escape_text(found.directory),
         not_looked_at=skipped_counts(found.skipped),
-        notes=tuple(map(escape_text, found.notes)),
+        notes=(*map(escape_text, found.notes), *([beyond] if is_beyond else [])),
         ignored_matches=found.elsewhere,
         matches_below=found.below,
     )
