@@ -66,6 +66,18 @@ def test_restoring_what_is_not_in_the_trash_is_refused(place: Place) -> None:
     ]
 
 
+def test_two_names_of_different_files_restore_neither(place: Place) -> None:
+    one, other = (
+        place.on("delete_file", name, expectedSha256=place.put(name, b"old\n")).data for name in ("a.txt", "b.txt")
+    )
+
+    refused = place.call("restore_file", trashId=one["trashId"], trashedPath=other["trashedTo"])
+
+    assert (refused.error["reason"], refused.error["suggestedNextAction"]) == ("two_trash_ids", "Send one of them.")
+    assert not place.file("a.txt").exists()
+    assert place.call("restore_file", trashId=one["trashId"], trashedPath=one["trashedTo"]).ok
+
+
 def test_a_dry_run_of_a_restore_brings_nothing_back(place: Place) -> None:
     digest = place.put("a.txt", b"old\n")
     trash_id = place.on("delete_file", "a.txt", expectedSha256=digest).data["trashId"]
@@ -144,6 +156,23 @@ def test_overwriting_where_nothing_is_needs_no_proof(place: Place) -> None:
     )
 
     assert moved.ok
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_cannot_be_the_sha256_of_a_destination_is_refused(place: Place, overwrite: bool) -> None:
+    digest = place.put("a.txt", b"one\n")
+
+    refused = place.call(
+        "move_file",
+        fromPath=place.path("a.txt"),
+        toPath=place.path("b.txt"),
+        expectedSha256=digest,
+        overwrite=overwrite,
+        expectedDestSha256="nonsense",
+    )
+
+    assert refused.error["reason"] == "malformed_sha256"
+    assert place.file("a.txt").exists()
 
 
 def test_a_file_is_not_moved_onto_itself(place: Place) -> None:

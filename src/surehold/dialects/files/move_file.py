@@ -105,11 +105,12 @@ def move_file(context: CallContext, params: MoveParams) -> MoveResult:
 
 
 def _destination_proof(context: CallContext, params: MoveParams) -> Proof:
+    stated = proof_of(params.expected_dest_sha256, Unproven())
     if not params.overwrite:
         action = spell(
             "Choose another path; or, to replace the file, send overwrite and its sha256 as {}.", _DESTINATION
         )
         return _ExpectedDestination(None, action)
     if params.expected_dest_sha256 or context.unchecked:
-        return _ExpectedDestination(proof_of(params.expected_dest_sha256, Unproven()))
+        return _ExpectedDestination(stated)
     return _ExpectedDestination(None)

@@ -101,15 +101,18 @@ class RestoreResult(ChangeResult):
 )
 def restore_file(context: CallContext, params: RestoreParams) -> RestoreResult:
     """Bring a deleted file back, with mode and times; never over an existing file."""
-    reference = params.trash_id or params.trashed_path
-    if not reference:
+    names = [name.removeprefix(_TRASH_PREFIX) for name in (params.trash_id, params.trashed_path) if name]
+    if len(set(names)) > 1:
+        message = spell("`{}` and `{}` name different files.", _TRASH_ID, argument("trashedPath"))
+        raise InvalidArgument(message, reason="two_trash_ids", action="Send one of them.")
+    if not names:
         action = spell("Send the {} that delete_file returned.", _TRASH_ID)
         message = spell("Neither `{}` nor `{}` was sent.", _TRASH_ID, argument("trashedPath"))
         raise InvalidArgument(message, reason="no_trash_id", action=action)
     session = context.session
     try:
         receipt = session.history.restore(
-            reference.removeprefix(_TRASH_PREFIX),
+            names[0],
             to_path=params.target_path or "",
             author=session.author,
             tool="restore_file",
