@@ -229,6 +229,7 @@ def test_an_empty_old_string_fills_an_empty_file_and_nothing_else(desk: Desk) ->
     told = desk.edit("empty.txt", "", "one\ntwo\n")
 
     assert told.ok, told.text
+    assert told.text.startswith(f"Edited {desk.path('empty.txt')}: 1 replacement.\n")
     assert desk.get("empty.txt") == b"one\ntwo\n"
     assert desk.edit("empty.txt", "two", "2").ok
 

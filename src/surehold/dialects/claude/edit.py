@@ -55,7 +55,7 @@ class FileEditResult(FileChangeResult):
             return f"Edited {self.display_path} as the person who allowed it wanted."
         count = f"{self.replacements} {'replacement' if self.replacements == 1 else 'replacements'}"
         where = f" at line {', '.join(map(str, self.lines))}" if self.lines else ""
-        more = " and more" if len(self.lines) < self.replacements else ""
+        more = " and more" if self.lines and len(self.lines) < self.replacements else ""
         return f"Edited {self.display_path}: {count}{where}{more}."
 
     def extra_notes(self) -> Iterator[str]:
