@@ -183,3 +183,25 @@ def test_no_parser_is_loaded_before_an_edit_is_checked() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+@requirement("anchored:sanity:parse")
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("a.js", "x = 1;", "import data from './a.json' assert { type: 'json' };"),
+        ("a.js", "x = 1;", "class A { accessor y = 1 }\nimport defer * as z from 'z';"),
+        ("a.rs", "fn f() {}", 'unsafe extern "C" { safe fn g(); }'),
+        ("a.java", "class A {}", "class A extends B { A() { int y = 1; super(y); } }"),
+        ("a.rb", "x = 1", 'def a() = puts "x"'),
+        ("a.sh", "x=1", "[[ $b == *.@(c|d) ]]"),
+        ("a.sh", "x=1", "y=${ echo a; }\ndeclare -A m; m[a b]=c"),
+        ("a.html", "<p>x</p>", "<a href=x?a=b&c=d>y</a><p>a < b</p>"),
+        ("a.toml", "a = 1", 'a = {\n  b = "\\e",\n}'),
+    ],
+)
+def test_what_a_grammar_is_known_to_stumble_over_is_only_doubted(path: str, old: str, new: str) -> None:
+    found = report(path, f"{old}\n", f"{new}\n", "strict")
+
+    assert (found.status, [finding.kind for finding in found.findings]) == ("clean", ["doubtful_syntax"])
+    assert kinds(path, f"{old}\n", f"{new} (\n") != []

@@ -34,6 +34,7 @@ class Grammar:
     function: str = "language"
     templates: bool = False
     gaps: bool = False
+    blind_spots: re.Pattern[bytes] | None = None
     timeout_micros: int = 500_000
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
@@ -76,6 +77,7 @@ class EitherGrammar:
     choices: tuple[Grammar, ...]
     templates: bool = False
     gaps: bool = False
+    blind_spots: re.Pattern[bytes] | None = None
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
         """Return the flaw in the first language if no language can parse the text."""

@@ -32,6 +32,7 @@ class StrictParser:
     read: Callable[[bytes], SyntaxFlaw | UnparsedText | None]
     templates: bool = False
     gaps: bool = False
+    blind_spots: re.Pattern[bytes] | None = None
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:
         """Return where the parser stops; if it runs out of stack or memory, nothing is known about the text."""
@@ -162,17 +163,38 @@ def _is_newer(source: bytes, line: int, message: str) -> bool:
     return False
 
 
+_HTML = Grammar(
+    name="HTML", module="tree_sitter_html", templates=True, blind_spots=re.compile(rb"=[^\s\"'>]+[&=]|<\s|<!\[CDATA\[")
+)
 _C = Grammar(name="C", module="tree_sitter_c", gaps=True)
 _CPP = Grammar(name="C++", module="tree_sitter_cpp", gaps=True)
 _JSON_WITH_COMMENTS = StrictParser(name="JSON with comments", read=read_json_with_comments)
 
 _PYTHON = (StrictParser(name="Python", read=read_python), _PYTHON_2)
 _JSON = (StrictParser(name="JSON", read=read_json), _JSON_WITH_COMMENTS)
-_TOML = (StrictParser(name="TOML", read=read_toml, templates=True),)
+_TOML = (
+    StrictParser(
+        name="TOML", read=read_toml, templates=True, blind_spots=re.compile(rb"\\[ex]|\{\s*\n|,\s*\}")
+    ),  # TOML 1.1
+)
 _TYPESCRIPT = Grammar(name="TypeScript", module="tree_sitter_typescript", function="language_typescript", gaps=True)
-_BASH = (Grammar(name="Bash", module="tree_sitter_bash"),)
-_RUBY = (Grammar(name="Ruby", module="tree_sitter_ruby"),)
-_JAVASCRIPT = (Grammar(name="JavaScript", module="tree_sitter_javascript"),)
+_BASH = (
+    Grammar(
+        name="Bash",
+        module="tree_sitter_bash",
+        blind_spots=re.compile(rb"\$\{[\s|]|[@?*+!]\(|;&|\[[^\]\n]* [^\]\n]*\]\+?=|\bfor\b[^\n]*;[ \t]*\{"),
+    ),
+)
+_RUBY = (
+    Grammar(name="Ruby", module="tree_sitter_ruby", blind_spots=re.compile(rb"\bdef\s[^\n=]*=\s|->\s*\([^)\n]*;")),
+)
+_JAVASCRIPT = (
+    Grammar(
+        name="JavaScript",
+        module="tree_sitter_javascript",
+        blind_spots=re.compile(rb"\baccessor\b|\bimport\s+(?:defer|source)\b|[\"']\s*assert\s*\{|<!--"),
+    ),
+)
 
 _LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
     (_PYTHON, ".py .pyi .pyw SConstruct SConscript wscript"),
@@ -188,12 +210,12 @@ _LANGUAGES: tuple[tuple[tuple[SyntaxParser, ...], str], ...] = (
         ".xml .svg .xsd .xsl .xslt .plist .rss .atom .wsdl .xaml .resx .csproj .fsproj .vbproj .props .targets .xhtml",
     ),
     ((Grammar(name="YAML", module="tree_sitter_yaml", templates=True),), ".yaml .yml .clang-format"),
-    ((Grammar(name="HTML", module="tree_sitter_html", templates=True),), ".html .htm"),
+    ((_HTML,), ".html .htm"),
     ((Grammar(name="CSS", module="tree_sitter_css", templates=True, gaps=True),), ".css"),
     ((Grammar(name="SQL", module="tree_sitter_sql", templates=True, gaps=True),), ".sql"),
-    ((Grammar(name="Rust", module="tree_sitter_rust"),), ".rs"),
+    ((Grammar(name="Rust", module="tree_sitter_rust", blind_spots=re.compile(rb"\bsafe\s+(?:fn|static)\b")),), ".rs"),
     ((Grammar(name="Go", module="tree_sitter_go"),), ".go"),
-    ((Grammar(name="Java", module="tree_sitter_java"),), ".java"),
+    ((Grammar(name="Java", module="tree_sitter_java", blind_spots=re.compile(rb"\b(?:super|this)\s*\(")),), ".java"),
     ((_C,), ".c"),
     ((EitherGrammar(name="C or C++", choices=(_C, _CPP), gaps=True),), ".h"),
     ((_CPP,), ".cc .cpp .cxx .c++ .hh .hpp .hxx .ino"),

@@ -1,5 +1,6 @@
 """What the sanity checks examine (both sides of a plan, and the lines that changed) and what they report."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -86,6 +87,11 @@ class SyntaxParser(Protocol):
     @property
     def gaps(self) -> bool:
         """Whether it is known to stumble over valid text, so that its word alone does not refuse an edit."""
+        ...
+
+    @property
+    def blind_spots(self) -> re.Pattern[bytes] | None:
+        """The valid text that it is known to stumble over; its word alone does not refuse an edit that writes some."""
         ...
 
     def find_flaw(self, source: bytes, /) -> SyntaxFlaw | UnparsedText | None:

@@ -99,7 +99,7 @@ def _regression_finding(
 ) -> SanityFinding:
     if reading.templates and any(_TEMPLATE.search(span.new) for span in subject.spans):
         return _unchecked_finding(f"the new text contains template code, so it was not checked as {reading.name}")
-    if reading.gaps and _is_balanced(subject, lexis):
+    if _may_stumble(reading, subject) and _is_balanced(subject, lexis):
         fault = f"line {flaw.line} could not be read as {reading.name}, but the brackets are in balance: {flaw.message}"
         return SanityFinding(kind="doubtful_syntax", fault=fault, line=flaw.line)
     blame = find_culprit(subject, flaw.line, reading.find_flaw)
@@ -128,6 +128,11 @@ def _balance_finding(subject: SanitySubject, lexis: LexicalRules) -> SanityFindi
         span=blame,
         suspicious=not lexis.is_prose,
     )
+
+
+def _may_stumble(reading: SyntaxParser, subject: SanitySubject) -> bool:
+    spots = reading.blind_spots
+    return reading.gaps or (spots is not None and any(spots.search(span.new) for span in subject.spans))
 
 
 def _is_balanced(subject: SanitySubject, lexis: LexicalRules) -> bool:
