@@ -281,6 +281,7 @@ def test_a_transaction_takes_what_waits_of_its_paths_alone(made: Buffered) -> No
             assert more is None
         with made.buffer.lend_places([("s", "b")]) as more:
             assert shown(more) == ["b2"]
+        assert made.waiting() == ["1"], "it is still under way"
         assert made.buffer._count == 1
     assert (made.waiting(), made.waiting("b")) == ([], [])
     with made.buffer.lend_places([("s", "c")]) as rows:
@@ -305,9 +306,28 @@ def test_a_closed_buffer_waits_for_nothing_and_not_long(made: Buffered) -> None:
     made.add(seen("3"))
     assert made.written[2:] == [(["a3"], [])]
     assert (made.buffer.patience, made.buffer.flush_when_due()) == (module._LAST_WRITE_SECONDS, False)
+
+
+def test_what_cannot_be_written_keeps_neither_the_thread_nor_the_end(made: Buffered) -> None:
     made.fails = True
-    made.buffer._waiting = {}
+    made.add(seen("1"))
+    assert made.buffer.flush_when_due()
     made.buffer.close()
+    assert made.waiting() == ["1"]
+
+
+def test_what_is_shown_while_a_write_fails_comes_after_what_failed(made: Buffered) -> None:
+    def add_and_fail(_: Sequence[ShownSighting], __: Sequence[Blob]) -> None:
+        made.add(seen("2"), seen("1", (2, 2)), blobs=[blob(b"x")])
+        raise StateUnavailable("away")
+
+    write, made.buffer._write = made.buffer._write, add_and_fail
+    made.add(seen("3"), seen("1", (1, 1)))
+    with pytest.raises(StateUnavailable):
+        made.buffer.flush()
+    assert (made.waiting(), made.buffer._count, made.buffer._bytes) == (["3", "2", "1"], 3, 1)
+    assert made.buffer.sightings_of("s", "a")[2].spans == ((1, 2),)
+    made.buffer._write = write
 
 
 def test_the_child_of_a_fork_forgets_what_its_parent_writes(made: Buffered) -> None:

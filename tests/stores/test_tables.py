@@ -104,6 +104,28 @@ def test_heads_writers_and_trash_follow_from_the_entries(rows: sqlite3.Connectio
     assert (item.id, item.path, item.version, item.change_id) == ("t1", "n", version(b"2"), "c")
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_a_writer_that_another_one_follows_has_changed_a_path_up_to_its_last_entry(
+    rows: sqlite3.Connection, *, many: bool
+) -> None:
+    other = replace(entry(change("a", b"2", b"3")), call=replace(call(), writer="other"))
+    append(rows, [entry(change("a", None, b"1")), entry(change("a", b"1", b"2")), other], many=many)
+    spans = sorted(rows.execute("SELECT writer, first, last FROM path_writers"))
+    assert spans == [("files", 1, 2), ("other", 3, 3)]
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize(
+    ("name", "kept", "restored"), [("a deletion taken back", [], ["t1"]), ("an item brought back", ["t1"], ["t2"])]
+)
+def test_what_is_brought_back_is_not_in_the_trash_any_more(
+    rows: sqlite3.Connection, name: str, kept: list[str], restored: list[str], *, many: bool
+) -> None:
+    append(rows, DRAFTS[name], many=many)
+    assert [one.id for one in tables.list_trash(rows, TrashQuery(state="kept"))] == kept
+    assert [one.id for one in tables.list_trash(rows, TrashQuery(state="restored"))] == restored
+
+
 def test_what_was_refused_and_what_was_cleaned_up_changes_no_head(rows: sqlite3.Connection) -> None:
     refused = replace(entry(change("a", None, b"1", trash_id="t", undoes=("c#0",))), ok=False)
     tables.append_entry(rows, refused)
@@ -235,6 +257,16 @@ def test_the_end_of_the_ledger_is_known(
     assert tables.verify_chain(rows) == LedgerCheck(entries=entries, blobs=0, broken_seq=broken, problem=problem)
 
 
+def test_the_first_entry_that_is_not_what_was_written_is_named(rows: sqlite3.Connection) -> None:
+    for number in range(3):
+        tables.append_entry(rows, entry(change("a", None, b"%d" % number)))
+    for (trigger,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        rows.execute(f"DROP TRIGGER {trigger}")
+    rows.execute("UPDATE entries SET timestamp = timestamp + 1 WHERE seq = 2")
+    verdict = tables.verify_chain(rows)
+    assert (verdict.entries, verdict.broken_seq, verdict.blobs, bool(verdict.problem)) == (1, 2, 0, True)
+
+
 # Intents
 
 
@@ -318,6 +350,7 @@ def test_a_repeated_call_is_answered_by_its_key_or_by_the_id_of_its_change(rows:
     assert tables.earlier_attempt(rows, "key", START) is None
     rows.execute("INSERT INTO answers (idempotency_key, change_id, timestamp) VALUES (?, ?, ?)", (b"key", b"one", WHEN))
     assert tables.earlier_attempt(rows, "key", START) == Replay(entries=made)
+    assert tables.earlier_attempt(rows, "", START) is None
     refused = replace(entry(change("b", None, b"1"), name="two"), ok=False)
     tables.append_entry(rows, refused)
     assert tables.earlier_attempt(rows, "two", START) is None

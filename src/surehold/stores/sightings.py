@@ -69,7 +69,7 @@ def with_later_sightings(versions: Sequence[Sighting], later: Sequence[Sighting]
         first = one.seq if first is None else first
         known = found.pop(one.sha256, None)
         found[one.sha256] = one if known is None and one.seq == first else merge_sightings(known, one, seq=first)
-        for sha256 in versions_to_forget([*reversed(found.values())]) if len(found) > VERSIONS_PER_PATH else ():
+        for sha256 in versions_to_forget([*reversed(found.values())]):
             del found[sha256]
     return tuple(reversed(found.values()))
 
@@ -327,9 +327,8 @@ def _put(batch: _Batch, sighting: Sighting, shown: str) -> int:
     count = len(versions)
     known, _ = versions.pop(sighting.sha256, (None, ""))
     versions[sighting.sha256] = merge_sightings(known, sighting, seq=first), shown
-    if len(versions) > VERSIONS_PER_PATH:
-        for sha256 in versions_to_forget([one for one, _ in reversed(versions.values())]):
-            del versions[sha256]
+    for sha256 in versions_to_forget([one for one, _ in reversed(versions.values())]):
+        del versions[sha256]
     return len(versions) - count
 
 

@@ -90,7 +90,7 @@ def append_entries(connection: sqlite3.Connection, drafts: Iterable[Entry]) -> t
 def append_run(connection: sqlite3.Connection, intent: Intent, *, timestamp: str) -> tuple[Entry, ...]:
     """Record what a command changed, after what others did to the same paths before it."""
     found = look_at_paths(connection, ledger_rules.touched_paths(intent.changes))
-    heads = {path: head for path, (head, _) in found.items() if head}
+    heads = {path: head for path, (head, _) in found.items()}
     for one in list(ledger_rules.find_outside_edits(intent, heads)):
         append_outside(connection, one.head, one.found, timestamp=timestamp)
     return append_entries(connection, ledger_rules.entries_of(intent, timestamp=timestamp))
