@@ -147,5 +147,22 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {
     ("text/measure.py", "count_quarter_tokens", "len(text) >= _DENSE_CHARS", "True"): _TIME,
     ("text/measure.py", "count_quarter_tokens", "len(word) >= _DENSE_CHARS", "True"): _TIME,
     ("text/measure.py", "count_quarter_tokens", "long_words", "True"): _TIME,
+    ("text/encoding.py", "_can_decode", "name not in _UNIT_BYTES and data.isascii()", "False"): _TIME,
+    (
+        "text/encoding.py",
+        "_check_utf8",
+        "at + _SLICE_BYTES >= len(view)",
+        "(at + _SLICE_BYTES > len(view))",
+    ): "what is left of the last slice is looked at once more",
+    ("text/notebook/model.py", "Notebook.byte_offsets", "self.text.isascii()", "False"): _TIME,
+    ("text/quoted/styled_edit.py", "StyledEdit._build_spans", "new is None", "True"): _TIME,
+    ("text/relocate.py", "_count_equal", "direction < 0", "(direction <= 0)"): "a direction is -1 or 1",
+    ("text/snapshot.py", "Snapshot.line_count", 'self.needs_table or "pieces" in self.lines.__dict__', "True"): _TIME,
+    (
+        "text/snapshot.py",
+        "Snapshot.line_count",
+        '"pieces" in self.lines.__dict__',
+        '("pieces" not in self.lines.__dict__)',
+    ): _TIME,
 }
 """By path, function, original and mutant: the reason."""
