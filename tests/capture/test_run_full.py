@@ -1,5 +1,7 @@
 """The disk with the history is full when a command ends: its exit code stays, and what it did can be recorded later."""
 
+import resource
+import subprocess
 from typing import NoReturn
 
 import pytest
@@ -41,3 +43,15 @@ def test_a_full_history_changes_no_exit_code_and_loses_nothing(desk: RunDesk, mo
     assert call("recover", *where)[0] == 0
     assert call("undo", *where)[0] == 0
     assert take_fingerprint(desk.root) == before
+
+
+@requirement("run:streams:unchanged")
+def test_a_limit_on_the_size_of_files_is_one_of_the_command_alone(desk: RunDesk) -> None:
+    def set_limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    words = [*desk.words(), "sh", "-c", "rm a.txt; ulimit -S -f"]
+    done = subprocess.run(words, cwd=desk.root, capture_output=True, check=False, preexec_fn=set_limit)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"2\n", b"")
+    assert (desk.read_report()["deleted"], desk.read_report()["complete"]) == (1, True)

@@ -140,6 +140,7 @@ class _RunSupervisor:
             self._caller.close()
             _become_command(self._line, theirs)
         theirs.close()
+        _lift_file_limit()
         listener = receive_descriptor(ours)
         os.setsid()
         self._let_go_of_streams({self._caller.fileno(), ours.fileno(), listener})
@@ -288,6 +289,15 @@ class _RunSupervisor:
             if fd > 2 and fd not in needed:  # noqa: PLR2004
                 with suppress(OSError):
                     os.close(fd)
+
+
+def _lift_file_limit() -> None:
+    """Let the history be as large as it must be; the command keeps the limit that it was given."""
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    for limit in (resource.RLIM_INFINITY, hard):
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            return
 
 
 def _ignore_signal(_: int, __: object) -> None:

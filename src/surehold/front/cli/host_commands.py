@@ -62,7 +62,7 @@ def setup_command(context: CommandContext, args: argparse.Namespace) -> None:
             receipt = act(workspace, author=person_name(), dry_run=args.dry_run)
         except InvalidArgument as refused:
             if not (context.json or args.remove) and (wanted := refused.details.get("wanted")):
-                context.print_note(f"This belongs into `{refused.path}`:")
+                context.print_note(f"This belongs in `{refused.path}`:")
                 context.err.print_line(reveal_text(str(wanted), keep="\n"))
             raise
     _print_setup(context, plan, receipt, removed=args.remove)
