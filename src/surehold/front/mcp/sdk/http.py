@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from surehold.front.mcp.sdk.direct_reads import SESSION_HEADER, DirectReads
 from surehold.front.mcp.sdk.operations import ServerOperations
 from surehold.front.mcp.sdk.server import DISCONNECTED_KEY, PRINCIPAL_KEY, BoundServer, ShutdownSignals
+from surehold.front.mcp.sdk.workers import WorkerRouter
 from surehold.front.shared.http_server import SameSiteCheck, make_http_server
 from surehold.front.shared.http_settings import HttpSettings
 
@@ -177,6 +178,8 @@ def make_app(
         gone_seconds=settings.gone_seconds,
     )
     app = DisconnectWatch(app)
+    if operations and operations.place:
+        app = WorkerRouter(app, operations.place, path=MCP_PATH)
     if settings.token:
         app = TokenCheck(app, settings.token, [MCP_PATH])
     if settings.allow_origins:

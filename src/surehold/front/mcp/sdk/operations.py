@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from surehold import __version__
 from surehold.errors import SureholdError
 from surehold.front.mcp.sdk.call_threads import CallThreads
-from surehold.front.mcp.sdk.workers import WorkerPlace, WorkerRouter, add_up, ask_others
+from surehold.front.mcp.sdk.workers import WorkerPlace, add_up, ask_others
 from surehold.front.mcp.tool_calls import FinishedCall
 from surehold.workspace.workspace import Workspace
 
@@ -157,9 +157,6 @@ class ServerOperations:
         self._all_answered: anyio.Event | None = None
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
-        if self.place is not None:
-            app = WorkerRouter(app, self.place, path=self._mcp_path)
-
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             path = str(scope.get("path", ""))
             if scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and path in self._answers:

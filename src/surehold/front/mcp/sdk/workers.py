@@ -2,7 +2,8 @@
 
 1. The port is opened once, and every worker takes connections from it.
 2. A session of the older protocol is in the memory of one worker. Its name says in which, and the others pass its requests on.
-3. When the watching process dies, its workers end as if they were told to.
+3. A request is passed on after its token was checked, and its body as it comes: nothing of it is kept on the way.
+4. When the watching process dies, its workers end as if they were told to.
 """
 
 import asyncio
@@ -15,7 +16,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 import anyio
@@ -30,6 +33,9 @@ _MAX_QUICK_ENDS = 5
 _PAUSE_SECONDS = 0.2
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _READ_BYTES = 1 << 16
+_LOST_ANSWER = (
+    "The process that has this session ended before it answered; the history says whether it changed anything.\n"
+)
 _SAME_EVERYWHERE = ("surehold_info", "surehold_ready", "surehold_open_intents")
 
 
@@ -121,9 +127,16 @@ class _WorkerWatch:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         finally:
+            self._remove_address(index)
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
+
+    def _remove_address(self, index: int) -> None:
+        """Leave nothing behind, also when the watching process is gone: the last worker removes the folder."""
+        with suppress(OSError):
+            (self._folder / str(index)).unlink(missing_ok=True)
+            self._folder.rmdir()
 
     def _end_with_parent(self) -> None:
         os.read(self._alive, 1)
@@ -163,60 +176,70 @@ class WorkerRouter:
         await self._app(scope, receive, mark_session)
 
     async def _pass_on(self, index: int, scope: Scope, receive: Receive, send: Send) -> None:
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
-        query = b"?" + scope["query_string"] if scope["query_string"] else b""
-        kept = [
-            one for one in scope["headers"] if one[0] not in {b"connection", b"transfer-encoding", b"content-length"}
-        ]
-        request = h11.Request(
-            method=scope["method"],
-            target=str(scope["path"]).encode() + query,
-            headers=[*kept, (b"content-length", str(len(body)).encode()), (b"connection", b"close")],
-        )
         try:
             reader, writer = await asyncio.open_unix_connection(self._place.address_of(index))
         except OSError:  # it is being replaced, and its sessions are gone
-            await PlainTextResponse("This session is gone.\n", 404)(scope, receive, send)
+            await PlainTextResponse("This session is gone.\n", HTTPStatus.NOT_FOUND)(scope, receive, send)
             return
         link = h11.Connection(our_role=h11.CLIENT)
         try:
-            writer.write((link.send(request) or b"") + (link.send(h11.Data(data=body)) or b""))
-            writer.write(link.send(h11.EndOfMessage()) or b"")
-            await writer.drain()
+            writer.write(link.send(_as_request(scope)) or b"")
             async with anyio.create_task_group() as group:
-
-                async def end_with_client() -> None:
-                    while (await receive())["type"] != "http.disconnect":
-                        pass
-                    group.cancel_scope.cancel()
-
-                group.start_soon(end_with_client)
-                await _relay(link, reader, send)
+                group.start_soon(_pass_body, link, receive, writer, group.cancel_scope.cancel)
+                if not await _pass_answer(link, reader, send):
+                    await PlainTextResponse(_LOST_ANSWER, HTTPStatus.BAD_GATEWAY)(scope, receive, send)
                 group.cancel_scope.cancel()
         finally:
-            writer.close()
+            writer.transport.abort()  # what it did not take it does not want
 
 
-async def _relay(link: h11.Connection, reader: asyncio.StreamReader, send: Send) -> None:
-    """Send an answer on as it comes."""
-    while True:
-        event = link.next_event()
-        match event:
-            case h11.NEED_DATA:
-                link.receive_data(await reader.read(_READ_BYTES))
-            case h11.Response():
-                headers = [(bytes(name), bytes(value)) for name, value in event.headers]
-                await send({"type": "http.response.start", "status": event.status_code, "headers": headers})
-            case h11.Data():
-                await send({"type": "http.response.body", "body": bytes(event.data), "more_body": True})
-            case h11.EndOfMessage() | h11.ConnectionClosed() | h11.PAUSED:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-                return
-            case _:
-                pass
+def _as_request(scope: Scope) -> h11.Request:
+    query = b"?" + scope["query_string"] if scope["query_string"] else b""
+    # The origin was checked here, and is answered to here.
+    headers = [one for one in scope["headers"] if one[0] not in {b"connection", b"expect", b"origin"}]
+    target = str(scope["path"]).encode() + query
+    return h11.Request(method=scope["method"], target=target, headers=[*headers, (b"connection", b"close")])
+
+
+async def _pass_body(
+    link: h11.Connection, receive: Receive, writer: asyncio.StreamWriter, end: Callable[[], None]
+) -> None:
+    """Pass the body of a request on as it comes, so that the worker that answers decides how much it takes; then wait for the client to go."""
+    more = True
+    while (message := await receive())["type"] != "http.disconnect":
+        if not more:
+            continue
+        more = message.get("more_body", False)
+        try:
+            writer.write(link.send(h11.Data(data=message.get("body", b""))) or b"")
+            writer.write((b"" if more else link.send(h11.EndOfMessage())) or b"")
+            await writer.drain()
+        except (OSError, h11.LocalProtocolError):  # it was answered before its end
+            more = False
+    end()
+
+
+async def _pass_answer(link: h11.Connection, reader: asyncio.StreamReader, send: Send) -> bool:
+    """Send an answer on as it comes; False if none came. One that breaks off is not ended, so that the client knows."""
+    began = False
+    with suppress(OSError, h11.RemoteProtocolError):  # the worker died
+        while True:
+            event = link.next_event()
+            match event:
+                case h11.NEED_DATA:
+                    link.receive_data(await reader.read(_READ_BYTES))
+                case h11.Response():
+                    began = True
+                    headers = [(bytes(name), bytes(value)) for name, value in event.headers if name != b"date"]
+                    await send({"type": "http.response.start", "status": event.status_code, "headers": headers})
+                case h11.Data():
+                    await send({"type": "http.response.body", "body": bytes(event.data), "more_body": True})
+                case h11.EndOfMessage() | h11.ConnectionClosed() | h11.PAUSED:
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                    break
+                case _:
+                    pass
+    return began
 
 
 async def ask_others(place: WorkerPlace, path: str) -> list[str]:
