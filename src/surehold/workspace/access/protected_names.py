@@ -17,7 +17,7 @@ _NAMES_BY_PROGRAM = {
     ),
     "git clients": (
         ".config/lazygit .lazygit.yml .config/gh .config/gh-dash .config/glab-cli .gh-dash.yml .arcrc .arcconfig "
-        ".reviewboardrc"
+        ".reviewboardrc .gclient .gclient_entries"
     ),
     "hg": ".hg .hgrc .config/hg",
     "jj": ".jj .jjconfig.toml .config/jj",
@@ -90,7 +90,7 @@ _NAMES_BY_PROGRAM = {
         ".config/zellij .config/kitty .config/alacritty .alacritty.* .wezterm.lua .config/wezterm .config/ghostty "
         ".config/foot .config/rio .hyper.js .config/terminator"
     ),
-    "file managers": ".config/ranger .config/lf .config/nnn .config/mc .config/yazi .config/vifm .vifm",
+    "file managers": ".config/ranger .config/lf .config/nnn .config/mc .config/yazi .config/vifm .vifm .config/broot",
     "pagers and viewers": ".lesskey .lesskey.src .lessfilter .mailcap .config/bat .config/lesskey .grc",
     "mail programs": (
         ".muttrc .mutt .neomuttrc .config/mutt .config/neomutt .procmailrc .mailrc .offlineimaprc .config/offlineimap "
@@ -144,14 +144,18 @@ _NAMES_BY_PROGRAM = {
         ".nanorc .config/nano .kakrc .config/kak .config/micro .kateproject .atom .nova .lapce .config/lapce "
         ".config/geany .joerc .config/joe .jed .jedrc .externalToolBuilders .tm_properties"
     ),
-    "language servers": "hie.yaml .merlin .bsp .metals .bloop .serena .lsp .luarc.json .luarc.jsonc .solargraph.yml",
+    "language servers": (
+        "hie.yaml .merlin .bsp .metals .bloop .serena .lsp .luarc.json .luarc.jsonc .solargraph.yml .factorypath "
+        ".phpactor.json .phpactor.yml"
+    ),
     "development containers": (
         ".devcontainer .devcontainer.json .gitpod.yml .gitpod.Dockerfile .replit replit.nix .idx .codesandbox "
         ".stackblitzrc"
     ),
     # agents
     "MCP clients": (
-        ".mcp.json mcp.json .mcp mcp_config.json mcp_settings.json cline_mcp_settings.json claude_desktop_config.json"
+        ".mcp.json mcp.json .mcp mcp_config.json mcp_settings.json cline_mcp_settings.json claude_desktop_config.json "
+        "mcp-config.json mcp_servers.json mcp-servers.json mcpServers.json .docker/mcp"
     ),
     "Claude Code": ".claude .claude.json .claude-plugin .config/claude",
     "Codex": ".codex .agents/hooks.json .agents/mcp.json .agents/plugins",
@@ -169,7 +173,7 @@ _NAMES_BY_PROGRAM = {
         ".amp .config/amp .augment .codebuff codebuff.json .cody codemcp.toml .deepagents .forge .gptme gptme.toml "
         ".config/gptme .grok .pochi .codebuddy .crush .crush.json crush.json .config/crush .devin .factory .goose "
         ".config/goose .openhands .pi .qodo .qoder .rovodev .tabnine .trae .vibe .void .warp .zencoder conductor.json "
-        "fastagent.config.yaml"
+        ".conductor .superset fastagent.config.yaml"
     ),
     # package managers and build tools
     "npm, yarn, pnpm and bun": (
@@ -191,6 +195,7 @@ _NAMES_BY_PROGRAM = {
     "gem and bundler": ".gemrc .gem .config/gem .bundle",
     "composer and PHP": ".composer .config/composer .user.ini php.ini .psysh.php .config/psysh",
     "NuGet": "nuget.config .nuget",
+    "MSBuild": "Directory.Build.rsp MSBuild.rsp",
     "Bazel and other build tools": (
         ".bazelrc .bazelrc.* *.bazelrc .bazelversion .bazeliskrc tools/bazel .buckconfig .buckconfig.* .pants.rc "
         ".pants.bootstrap .plzconfig .plzconfig.* .scons site_scons CMakeUserPresets.json .config/ccache ccache.conf "
