@@ -157,6 +157,22 @@ def test_files_that_a_program_runs_by_itself_are_protected_and_name_it(name: str
     assert Policy().rules_for(f"a/b/{name}", f"a/b/{name}".upper()).protected_by
 
 
+@requirement("engine:policy:programs")
+def test_a_root_may_be_the_first_half_of_a_protected_name(tmp_path: Path) -> None:
+    root = tmp_path / ".config"
+    root.mkdir()
+    with open_workspace(root, settings=Settings(state_dir=tmp_path / "state")) as workspace:
+        session = workspace.session()
+        with pytest.raises(ProtectedPath, match="configures fish"):
+            session.create_file("fish/config.fish", "x\n")
+        session.create_file("some-app/settings.toml", "x\n")
+
+
+def test_the_name_of_a_root_alone_protects_nothing() -> None:
+    assert not Policy().rules_for("a.vim", "a.vim", root_name=".vim").protected_by
+    assert Policy().rules_for("config.json", "config.json", root_name=".docker").protected_by
+
+
 @requirement("engine:policy:ordinary")
 @pytest.mark.parametrize(
     "name",

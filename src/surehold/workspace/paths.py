@@ -91,11 +91,13 @@ class Policy:
         """Whether repositories of git are protected: not only `.git`, but what works like one."""
         return ".git" in self.protected
 
-    def rules_for(self, requested: str, final: str, *, key: str = "", git_directory: str = "") -> PathRules:
+    def rules_for(
+        self, requested: str, final: str, *, key: str = "", git_directory: str = "", root_name: str = ""
+    ) -> PathRules:
         """Refuse a path that must not even be read, and say which rules apply to writing it."""
         self.check_read(requested, final, key=key)
         names = (requested, final)
-        rule = next((rule for name in names if (rule := self._protecting_rule(name))), "")
+        rule = next((rule for name in names if (rule := self._protecting_rule(name, root_name))), "")
         if rule or any(_matching_rule(self.unprotected, name) for name in names):
             git_directory = ""
         return PathRules(
@@ -107,8 +109,14 @@ class Policy:
             allowed_by=_matching_rule(self.allow, final) if _matching_rule(self.allow, requested) else "",
         )
 
-    def _protecting_rule(self, name: str) -> str:
-        return "" if _matching_rule(self.unprotected, name) else _matching_rule(self.protected, name)
+    def _protecting_rule(self, name: str, root_name: str) -> str:
+        """Return the rule that protects a name; the root itself may be the first half of a rule such as `.config/fish`."""
+        if _matching_rule(self.unprotected, name):
+            return ""
+        if rule := _matching_rule(self.protected, name):
+            return rule
+        rule = _matching_rule(self.protected, f"{root_name}/{name.lstrip('/').partition('/')[0]}") if root_name else ""
+        return rule if "/" in rule else ""
 
 
 @lru_cache(maxsize=4096)
@@ -190,7 +198,8 @@ class PathResolver:
         """Say which rules apply to writing a path, together with others; one that may not even be read is refused."""
         requested, final = self._path_below_root(target), "/".join(target.parts)
         git_directory = self._git_directory_of(target, written)
-        return self.policy.rules_for(requested, final, key=target.key, git_directory=git_directory)
+        root_name = target.root.rpartition("/")[2]
+        return self.policy.rules_for(requested, final, key=target.key, git_directory=git_directory, root_name=root_name)
 
     def protected_repository(self, target: Target, written: Sequence[Target]) -> str:
         """Return the directory that protects a path as a part of a git repository, or nothing."""
