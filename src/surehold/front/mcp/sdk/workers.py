@@ -133,7 +133,7 @@ class _WorkerWatch:
             os._exit(code)
 
     def _remove_address(self, index: int) -> None:
-        """Leave nothing behind, also when the watching process is gone: the last worker removes the folder."""
+        """Remove its address, and the last worker the folder: the watching process may be gone."""
         with suppress(OSError):
             (self._folder / str(index)).unlink(missing_ok=True)
             self._folder.rmdir()
