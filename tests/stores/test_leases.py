@@ -219,7 +219,10 @@ def test_a_lease_is_due_when_a_quarter_of_it_is_over(keeper: LeaseKeeper, now: l
     keeper._watch = lambda: None  # type: ignore[method-assign]  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - no thread
     due = keeper._due  # pyright: ignore[reportPrivateUsage]
     one = intent("one", change("a", None, b"x"))
-    with keeper.hold(one, seconds=10) as lease:
+    waited = list[int]()
+    with keeper.hold(one, seconds=10, reach_disk=lambda: waited.append(1)) as lease:
+        lease.check()
+        assert waited == [1]
         assert (lease.intent_id, lease.seconds, lease.renewed, lease.lost) == ("one", 10, 100, False)
         now[0] = 102.4
         assert due() == []

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import time
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -221,6 +223,17 @@ def test_a_new_id_sorts_by_its_moment_and_is_like_no_other(monkeypatch: pytest.M
     assert ledger_entries.new_id()[10:] == "z" * 16
 
 
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the clock of this machine be nine hours ahead of UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
 def test_a_moment_has_one_spelling_and_one_number() -> None:
     moment = datetime(2026, 1, 1, 12, 0, 0, 5, tzinfo=UTC)
     text = "2026-01-01T12:00:00.000005+00:00"
