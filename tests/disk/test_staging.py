@@ -28,7 +28,7 @@ from surehold.disk.steps.staging import (
     link_file,
     open_temporary,
 )
-from surehold.disk.tree import Tree
+from surehold.disk.tree import Tree, open_own
 from surehold.errors import DiskFailed, InvalidArgument, NotAFile, StaleFile
 
 
@@ -291,8 +291,12 @@ def test_what_became_another_kind_before_it_was_opened_is_not_kept(call: Call, m
     (call.root / "file").write_bytes(b"bytes")
     pipe = call.root / "pipe"
     os.mkfifo(pipe)
-    open_own, before = staging.open_own, open_descriptors()
-    monkeypatch.setattr(staging, "open_own", lambda fd, _: open_own(fd, "pipe"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+
+    def open_pipe(dir_fd: int, name: str) -> int:
+        return open_own(dir_fd, "pipe")
+
+    before = open_descriptors()
+    monkeypatch.setattr(staging, "open_own", open_pipe)
     call.context.keep_file(slot, "file")
     assert (call.kept, open_descriptors()) == ([], before)
 
