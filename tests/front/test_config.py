@@ -140,10 +140,11 @@ def test_what_is_no_file_is_not_waited_for(shell: Shell, user_file: Path) -> Non
     assert (answer.code, "not a file" in answer.err) == (1, True)
 
 
+@requirement("front:exit:usage")
 def test_an_unknown_setting_is_named_with_those_that_exist(shell: Shell, user_file: Path) -> None:
     del user_file
     answer = shell("config", "colour")
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert "There is no setting `colour`." in answer.err
     assert "max-chars" in answer.err

@@ -88,7 +88,7 @@ def choose_roots(given: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 def launch_server(order: ServerLaunch) -> int:
     """Serve a workspace until the end, and close it; return the exit code."""
-    from surehold.front.mcp.catalog import ServerCatalog, check_tools_to_load
+    from surehold.front.mcp.catalog import ServerCatalog
     from surehold.library.families import list_tools
 
     gc.disable()  # nothing of what is loaded now is ever collected; looking for it costs a tenth of the start
@@ -97,7 +97,6 @@ def launch_server(order: ServerLaunch) -> int:
     if order.page_port is not None or order.page:
         _require_page_extra()
     tools = list_tools(order.tools) if order.tools else list_tools()
-    check_tools_to_load(order.options.always_load, tools)
     if order.http is not None or os.environ.get(_SDK_VARIABLE) == "sdk":
         return _launch_through_sdk(order, tools, state_dir)
     from surehold.front.mcp.stdio import serve_stdio

@@ -343,12 +343,13 @@ def test_tools_are_marked_for_hosts_that_load_definitions_late(site: Site, flags
     assert {one["name"] for one in tools if one.get("_meta", {}).get("anthropic/alwaysLoad")} == loaded
 
 
-def test_a_tool_to_load_that_is_not_served_is_refused(site: Site) -> None:
+@requirement("front:exit:usage")
+def test_a_tool_to_load_that_is_not_served_is_wrong_usage(site: Site) -> None:
     command = surehold("mcp", site.root, "--state-dir", site.state, "--always-load", "Write")
     client = StdioClient(command, handshake=False)
 
-    assert client.close() == 1
-    assert "`Write` is not among the tools that are served." in client.errors()
+    assert client.close() == 2
+    assert "Wrong usage: --always-load: `Write` is not among the tools that are served." in client.errors()
 
 
 def test_the_name_of_a_host_counts_only_at_the_beginning(site: Site) -> None:

@@ -176,13 +176,26 @@ def _launch_server(context: CommandContext, args: argparse.Namespace, http: "Htt
                 max_tokens=chosen["max-tokens"],
                 max_only_lowers=chosen.is_from_workspace("max-chars", "max-tokens"),
                 meta=args.meta,
-                always_load=frozenset(filter(None, args.always_load.replace(" ", "").split(","))),
+                always_load=_choose_tools_to_load(args.always_load, chosen["tools"]),
             ),
             tools=chosen["tools"],
             http=http,
             **more,
         )
     )
+
+
+def _choose_tools_to_load(text: str, families: str) -> frozenset[str]:
+    """Return the tools that are named; refuse the name of one that is not served."""
+    from surehold.front.mcp.options import ALL_TOOLS
+    from surehold.library.families import list_tools
+
+    named = frozenset(filter(None, text.replace(" ", "").split(",")))
+    served = [tool.name for tool in (list_tools(families) if families else list_tools())] if named else []
+    if unknown := sorted(named - {*served, ALL_TOOLS}):
+        hint = f"Choose from {', '.join(served)}, or all."
+        raise UsageError(f"--always-load: `{unknown[0]}` is not among the tools that are served.", hint=hint)
+    return named
 
 
 def _contract_names() -> frozenset[str]:

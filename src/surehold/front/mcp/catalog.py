@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from surehold.errors import InvalidArgument
 from surehold.front.mcp.options import ALL_TOOLS, ServerOptions
 from surehold.front.mcp.protocol import INVALID_PARAMS, RpcError, require_first_page
 from surehold.text.escape import ensure_utf8
@@ -29,15 +28,6 @@ def tools_to_load(served: "Iterable[ListedTool]", named: frozenset[str]) -> froz
     usual = {one.name for one in tools if one.hints.always_loaded}
     alone = {one.name for one in tools if one.hints.loaded_when_alone}
     return frozenset(one.name for one in tools) if ALL_TOOLS in named else named | (usual or alone)
-
-
-def check_tools_to_load(named: frozenset[str], served: "Sequence[ListedTool]") -> None:
-    """Refuse the name of a tool that is not served."""
-    names = [one.name for one in served]
-    if unknown := sorted(named - {*names, ALL_TOOLS}):
-        raise InvalidArgument(
-            f"`{unknown[0]}` is not among the tools that are served.", action=f"Choose from {', '.join(names)}, or all."
-        )
 
 
 def tool_entry(tool: "ListedTool", *, lean: bool = False, always_load: bool = False) -> Json:

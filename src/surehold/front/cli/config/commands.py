@@ -4,8 +4,7 @@ import argparse
 import os
 from typing import Any
 
-from surehold.errors import NotFound
-from surehold.front.cli.command import GLOBAL_OPTIONS, CommandContext, argument, command
+from surehold.front.cli.command import GLOBAL_OPTIONS, CommandContext, UsageError, argument, command
 from surehold.front.cli.output import TableColumn
 
 _CONFIG_COLUMNS = (
@@ -33,8 +32,8 @@ def config_command(context: CommandContext, args: argparse.Namespace) -> None:
     known = {one.name: one for one in SETTINGS}
     name = args.name.replace("_", "-")
     if name and name not in known:
-        action = f"Choose one of {', '.join(known)}."
-        raise NotFound(f"There is no setting `{args.name}`.", reason="no_such_setting", action=action)
+        hint = f"Choose one of {', '.join(known)}."
+        raise UsageError(f"There is no setting `{args.name}`.", hint=hint, reason="no_such_setting")
     found = load_configuration([os.path.realpath(context.root)], {})
     values = [one for one in found.values.values() if name in {"", one.name}]
     if context.json:
