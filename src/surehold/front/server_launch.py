@@ -217,7 +217,7 @@ def _launch_through_sdk(order: ServerLaunch, tools: "Sequence[ListedTool]", stat
 
     with open_workspace(*order.roots, settings=order.settings):  # what cannot be served is said now, and once
         pass
-    return run_workers(order.workers, serve)
+    return run_workers(order.workers, serve, drain_seconds=settings.drain_seconds)
 
 
 def _serve_http(

@@ -17,6 +17,10 @@ from waiting import wait_until
 LEGACY = "2025-11-25"
 
 
+def is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
 def workers_of(server: HttpServer) -> list[int]:
     text = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
     return [int(pid) for pid in text.split()]
@@ -52,9 +56,26 @@ def test_any_worker_answers_any_client_and_a_killed_one_is_replaced(site: Site) 
         last = workers_of(server)
         assert server.stop() == 0
 
-    assert not [pid for pid in last if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid in last if is_running(pid)]
     with site.open() as workspace:
         assert workspace.history.verify().ok
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
+@requirement("fleet:workers:end")
+def test_a_worker_that_was_stopped_does_not_keep_the_server_from_ending(site: Site) -> None:
+    with site.serve("serve", "--port", "0", "--workers", "2", "--drain-seconds", "0") as server:
+        wait_until(lambda: len(workers_of(server)) == 2)
+        last = workers_of(server)
+        os.kill(last[0], signal.SIGSTOP)
+        try:
+            assert server.stop() == 0
+        finally:
+            for pid in filter(is_running, last):
+                os.kill(pid, signal.SIGKILL)
+
+    assert "did not end in time and was killed" in server.said
+    assert not [pid for pid in last if is_running(pid)]
 
 
 @requirement("fleet:workers:sessions")

@@ -38,7 +38,7 @@ FLEET = section(
         "fleet:workers:sessions": "With `serve --workers N` any process answers any client: sessions of both eras, and answers that were too large.",
         "fleet:workers:passed_on": "A request for a session of another worker is passed on after its token was checked, and its body as it comes: none of it is collected on the way, and the answer may come before its end.",
         "fleet:workers:lost": "When a worker dies while it answers a request that was passed on, the client is told so: by a status if nothing was sent yet, else by an answer that visibly breaks off.",
-        "fleet:workers:end": "A worker that is killed is replaced; on SIGTERM all of them end in order, and with 0.",
+        "fleet:workers:end": "A worker that is killed is replaced; on SIGTERM all of them end in order, and with 0; one that cannot is killed after its time.",
         "fleet:questions:store": "A question that waits for a person is in the history: the review page of every process and replica shows it, with its age, and `surehold status` counts it.",
         "fleet:questions:once": "A question is answered once, through any page or at its client; whoever comes second is told.",
         "fleet:questions:gone": "A question goes when its client has gone, and when the process that asked it was killed; what it asked for is in the ledger with its diff.",

@@ -32,6 +32,9 @@ _QUICK_SECONDS = 2.0
 _MAX_QUICK_ENDS = 5
 _PAUSE_SECONDS = 0.2
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_AWAITED_SIGNALS = {*_ENDING_SIGNALS, signal.SIGCHLD, signal.SIGALRM}
+_ENDING_SECONDS = 10.0
+"""How long a worker may take to end after its calls have had their time."""
 _READ_BYTES = 1 << 16
 _LOST_ANSWER = (
     "The process that has this session ended before it answered; the history says whether it changed anything.\n"
@@ -59,18 +62,18 @@ class WorkerPlace:
         return door
 
 
-def run_workers(count: int, serve: Callable[[WorkerPlace], int]) -> int:
+def run_workers(count: int, serve: Callable[[WorkerPlace], int], *, drain_seconds: float) -> int:
     """Serve in so many processes until a signal ends them; return the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="surehold-workers-"))
     try:
-        return _WorkerWatch(count, folder, serve).watch()
+        return _WorkerWatch(count, folder, serve, drain_seconds + _ENDING_SECONDS).watch()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class _WorkerWatch:
-    def __init__(self, count: int, folder: Path, serve: Callable[[WorkerPlace], int]) -> None:
-        self._count, self._folder, self._serve = count, folder, serve
+    def __init__(self, count: int, folder: Path, serve: Callable[[WorkerPlace], int], patience: float) -> None:
+        self._count, self._folder, self._serve, self._patience = count, folder, serve, patience
         self._workers = dict[int, tuple[int, float]]()
         """The index of each process, and when it was started."""
         self._alive, self._held = os.pipe()  # the workers read the end of it when this process is gone
@@ -78,13 +81,15 @@ class _WorkerWatch:
 
     def watch(self) -> int:
         """Start the workers, and wait for what happens: no signal can come in between and be noticed too late."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING_SIGNALS, signal.SIGCHLD})
+        signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED_SIGNALS)
         for index in range(self._count):
             self._start(index)
         while self._workers:
-            number = signal.sigwait({*_ENDING_SIGNALS, signal.SIGCHLD})
+            number = signal.sigwait(_AWAITED_SIGNALS)
             if number == signal.SIGCHLD:
                 self._replace_ended()
+            elif number == signal.SIGALRM:
+                self._kill_rest()
             else:
                 self._code = 130 if number == signal.SIGINT else 0
                 self._end(number)
@@ -107,9 +112,19 @@ class _WorkerWatch:
             self._start(index)
 
     def _end(self, number: int) -> None:
+        if not self._is_ending:
+            signal.setitimer(signal.ITIMER_REAL, self._patience)
         self._is_ending = True
         for pid in self._workers:  # those that have ended are there until they are waited for
             os.kill(pid, number)
+
+    def _kill_rest(self) -> None:
+        """Kill what cannot end by itself, as a process that was stopped; the history settles what it was about to write."""
+        if not self._is_ending:  # the alarm is of someone else
+            return
+        for pid, (index, _) in self._workers.items():
+            sys.stderr.write(f"surehold: worker {index} did not end in time and was killed.\n")
+            os.kill(pid, signal.SIGKILL)
 
     def _start(self, index: int) -> None:
         pid = os.fork()
@@ -118,7 +133,7 @@ class _WorkerWatch:
             return
         for number in _ENDING_SIGNALS:
             signal.signal(number, _end_at_once)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_ENDING_SIGNALS, signal.SIGCHLD})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED_SIGNALS)
         code = 1
         try:
             os.close(self._held)
