@@ -50,3 +50,28 @@ def test_git_goes_on_with_its_own_record_of_its_work(desk: RunDesk) -> None:
     done = subprocess.run(command, cwd=desk.root, capture_output=True, start_new_session=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@requirement("run:guard:refuses")
+@pytest.mark.parametrize("replace", ["sed -i s/x/y/", "perl -pi -e s/x/y/"])
+def test_a_file_that_a_program_replaces_by_what_it_made_is_not_deleted(desk: RunDesk, replace: str) -> None:
+    for number in range(4):
+        (desk.root / f"f{number}").write_text("x")
+
+    command = [*desk.words("--guard", "1"), "sh", "-c", f"{replace} f*"]
+    done = subprocess.run(command, cwd=desk.root, capture_output=True, start_new_session=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [(desk.root / f"f{number}").read_text() for number in range(4)] == ["y"] * 4
+
+
+@requirement("run:guard:refuses")
+def test_files_that_get_the_name_of_one_another_are_counted_each_once(desk: RunDesk) -> None:
+    for number in range(5):
+        (desk.root / f"f{number}").write_text(str(number))
+
+    command = [*desk.words("--guard", "3"), "sh", "-c", "for name in f?; do mv -f $name out || exit 9; done"]
+    done = subprocess.run(command, cwd=desk.root, capture_output=True, start_new_session=True, check=False)
+
+    assert (done.returncode, b"was not allowed to delete more (`f3`)" in done.stderr) == (9, True)
+    assert sorted(path.name for path in desk.root.glob("f?")) == ["f3", "f4"]

@@ -25,7 +25,7 @@ from surehold.capture.turns import UNTOLD, CallWatch
 if TYPE_CHECKING:
     from surehold.capture.own_history import OwnHistory
 
-_RENAME_EXCHANGE, _SYMLINK_FOLLOW = 2, 0x400
+_RENAME_NOREPLACE, _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 1, 2, 0x400
 _UNREADABLE = "the path of a call could not be read"
 
 
@@ -285,20 +285,20 @@ class Supervisor:
         for place in (source, to):
             if place is not None:
                 self._check_change(place.path)
-        exchanges = bool(self._flags_of(notice, shape) & _RENAME_EXCHANGE)
+        flags = self._flags_of(notice, shape)
         if source is not None:
             self.keeper.touch_directory(source.directory)
             self.keeper.keep_renamed(source.path, leaves=to is None)
         elif to is not None:
             self.keeper.has_strangers = True
-        if to is not None and exchanges:
+        if to is not None and flags & _RENAME_EXCHANGE:
             self.keeper.touch_directory(to.directory)
             self.keeper.keep_renamed(to.path, leaves=source is None)
         elif to is not None:
             self.keeper.touch_directory(to.directory)
             if source is None or not is_same_entry(source.path, to.path):
-                if self._guard is not None and os.path.lexists(to.path):
-                    self._check_removal(to.path)
+                if source is not None and not flags & _RENAME_NOREPLACE and os.path.lexists(to.path):
+                    self._check_removal(source.path)  # one path is left of two; what is new there is a change
                 self.keeper.keep_removed(to.path, for_path=source.path if source else b"")
 
     def _on_link(self, notice: CallNotice, shape: CallShape) -> None:
