@@ -2,6 +2,7 @@
 
 import resource
 import subprocess
+import sys
 from typing import NoReturn
 
 import pytest
@@ -55,3 +56,14 @@ def test_a_limit_on_the_size_of_files_is_one_of_the_command_alone(desk: RunDesk)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"2\n", b"")
     assert (desk.read_report()["deleted"], desk.read_report()["complete"]) == (1, True)
+
+
+@requirement("run:report:unrecorded")
+def test_a_history_that_may_not_grow_is_not_called_a_failed_disk(desk: RunDesk) -> None:
+    edit = [sys.executable, "-m", "surehold", "edit", "a.txt", "--old", "one", "--new", "two"]
+    words = [*edit, "--root", str(desk.root), "--state-dir", str(desk.state)]
+    done = subprocess.run(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *words], capture_output=True, check=False)
+
+    assert (done.returncode, (desk.root / "a.txt").read_text()) == (1, "one\n")
+    assert b"The history cannot grow under this limit on the size of files" in done.stderr
+    assert b"`ulimit -f`" in done.stderr

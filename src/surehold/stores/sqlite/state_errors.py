@@ -1,6 +1,7 @@
 """Translates the errors of SQLite and of the state directory; no other module does."""
 
 import errno
+import resource
 import sqlite3
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def translate_sqlite_error(error: sqlite3.Error, database: Path) -> SureholdErro
         return DiskFull("There is no room for the history.", path=str(database))
     if code in _LOCKED_CODES:
         return history_locked_error(database)
+    if code == sqlite3.SQLITE_IOERR and resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+        return _file_limit_error(database, cause=str(error))  # SQLite does not tell it from a disk that failed
     if code == sqlite3.SQLITE_IOERR:
         return DiskFailed("The disk failed under the history.", path=str(database), cause=str(error))
     if code in _CORRUPT_CODES:
@@ -61,9 +64,21 @@ def translate_os_error(error: OSError, path: Path) -> SureholdError:
     cause = error.strerror or str(error)
     if error.errno in _NO_SPACE_ERRNOS:
         return DiskFull("There is no room in the state directory.", path=str(path))
+    if error.errno == errno.EFBIG:
+        return _file_limit_error(path, cause=cause)
     if error.errno in _UNUSABLE_ERRNOS:
         return StateUnavailable("The state directory cannot be used.", path=str(path), cause=cause)
     return DiskFailed("The disk failed under the state directory.", path=str(path), cause=cause)
+
+
+def _file_limit_error(path: Path, *, cause: str) -> StateUnavailable:
+    return StateUnavailable(
+        "The history cannot grow under this limit on the size of files.",
+        reason="file_size_limit",
+        action="Raise the limit (`ulimit -f`); if it is high enough, check the disk.",
+        path=str(path),
+        cause=cause,
+    )
 
 
 def history_locked_error(database: Path) -> LockTimeout:
