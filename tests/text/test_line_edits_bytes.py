@@ -49,18 +49,6 @@ def test_a_lone_cr_inside_a_line_is_content() -> None:
     assert len(file.rows) == 2
 
 
-def test_a_blank_line_at_the_end_of_a_file_without_a_final_newline_is_a_line() -> None:
-    file = File(b"one\r\ntwo")
-
-    assert file.edit(ReplaceLine(hash=file.anchor(2), content="")) == b"one\r\n\r\n"
-    assert file.edit(ReplaceLine(hash=file.anchor(2), content="2\n\n")) == b"one\r\n2\r\n\r\n"
-    assert file.edit(ReplaceRange(start_hash=file.anchor(1), end_hash=file.anchor(2), content="")) == b"\r\n"
-    assert file.edit(InsertAfter(hash="EOF", content="")) == b"one\r\ntwo\r\n\r\n"
-    assert file.edit(InsertAfter(hash=file.anchor(2), content="3\n\n")) == b"one\r\ntwo\r\n3\r\n\r\n"
-    assert file.edit(InsertAfter(hash=file.anchor(2), content="\n3")) == b"one\r\ntwo\r\n\r\n3"
-    assert File(b"a\rb").edit(InsertAfter(hash="EOF", content="")) == b"a\rb\r\r"
-
-
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16-le"])
 def test_a_cr_at_the_end_of_the_file_stays_content_when_lines_follow(codec: str) -> None:
     mark = "\ufeff" if codec != "utf-8" else ""

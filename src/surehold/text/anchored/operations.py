@@ -198,7 +198,7 @@ def _region_span(before: Snapshot, region: Sequence[LineChange]) -> Span | None:
     if open_end and start == end:
         return _appended_span(lines, rows)
     if open_end and rows:
-        rows[-1] = _open_row(rows[-1])
+        rows[-1] = (rows[-1][0], b"")
     new = [content + ending for content, ending in rows]
     old = [before.data[lines.starts[line] : lines.starts[line + 1]] for line in range(start, end)]
     head, tail = shared_ends(old, new)
@@ -212,15 +212,10 @@ def _appended_span(lines: Lines, rows: list[tuple[bytes, bytes]]) -> Span | None
     """Return rows after a last line that has no terminator: it gets one, and the new last row has none."""
     if not rows:
         return None
-    at, first = lines.starts[len(lines)], lines.close_last_line(rows[0][1])
-    new = b"".join(content + ending for content, ending in (*rows[:-1], _open_row(rows[-1])))
-    return Span(start=at, end=at, new=first + new)
-
-
-def _open_row(row: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    """Return the last row of a file that ends without a terminator; a blank line is one only with it."""
-    content, ending = row
-    return content, b"" if content else ending
+    at = lines.starts[len(lines)]
+    endings = [lines.close_last_line(rows[0][1]), *(ending for _, ending in rows[:-1])]
+    new = b"".join(ending + content for ending, (content, _) in zip(endings, rows, strict=True))
+    return Span(start=at, end=at, new=new)
 
 
 def _terminate_rows(before: Snapshot, region: Sequence[LineChange]) -> list[tuple[bytes, bytes]]:
