@@ -140,7 +140,6 @@ def open_workspace(
     from surehold.library.arguments import bad_argument, path_text
     from surehold.library.workspace import AgentWorkspace
     from surehold.stores.owner import current_owner
-    from surehold.stores.sqlite.belonging import note_root
     from surehold.workspace.access.protected_names import PROTECTED
     from surehold.workspace.paths import Policy
 
@@ -162,8 +161,6 @@ def open_workspace(
     )
     _check_blobs(chosen.blobs, paths)
     store = open_store(state_dir, chosen, root=paths[0])
-    if not chosen.state:
-        note_root(state_dir, paths[0])
     workspace = AgentWorkspace(
         disk=disk,
         store=store,
@@ -261,14 +258,12 @@ def open_store(state_dir: Path, chosen: Settings, *, root: str, importing: bool 
             address, workspace=name, root=real, host=host, idle=idle, open_blobs=opener, importing=importing
         )
     from surehold.stores.ledger_entries import utc_now
-    from surehold.stores.sqlite.belonging import refuse_other_root
     from surehold.stores.sqlite.store import SqliteStore
 
     if not importing and (state_dir / "importing").exists():
         from surehold.stores.sqlite.importing import refuse_unfinished
 
         refuse_unfinished(state_dir)
-    refuse_other_root(state_dir, root)
     return SqliteStore(state_dir, clock=utc_now, durability=synced, idle=idle, open_blobs=opener)
 
 

@@ -243,22 +243,6 @@ def test_a_state_of_another_directory_is_refused(
     assert str(project) in error["message"]
 
 
-@requirement("engine:state:belongs")
-def test_commands_refuse_a_state_directory_of_another_workspace(shell: Shell, project: Path, tmp_path: Path) -> None:
-    state, other = str(tmp_path / "shared"), tmp_path / "other"
-    shell("edit", "a.py", "--old", "1", "--new", "2", "--state-dir", state)
-    other.mkdir()
-    (other / "a.py").write_text("one = 2\n")
-
-    for words in (["log"], ["undo"], ["status"], ["edit", "a.py", "--old", "2", "--new", "3"]):
-        said = shell(*words, "--root", str(other), "--state-dir", state, "--json")
-        assert (said.code, said.document["error"]["reason"]) == (1, "state_of_another_workspace")
-        assert str(project) in said.document["error"]["message"]
-    assert (other / "a.py").read_text() == "one = 2\n"
-    shown = shell("state", "status", state, "--root", str(other), "--json").document
-    assert [one["root"] for one in shown["workspaces"]] == [str(project)]
-
-
 @requirement("fleet:state:doctor")
 def test_doctor_looks_at_the_database(shell: Shell, project: Path, postgres_schema: PostgresSchema) -> None:
     said = shell("doctor", "--root", str(project), "--state", postgres_schema.url, "--json")

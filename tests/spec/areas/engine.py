@@ -159,7 +159,6 @@ _STATE = section(
     "engine contract",
     {
         "engine:state:place": "State lies below XDG_STATE_HOME, one folder per root, outside the workspace, or in the configured directory.",
-        "engine:state:belongs": "A state directory has the history of one workspace: another one that names it is refused, unless the workspace moved, or was copied together with its history.",
         "engine:state:private": "The state directory has mode 0700 and explains itself in a README.",
     },
 )

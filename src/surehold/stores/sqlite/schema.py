@@ -38,11 +38,10 @@ This directory belongs to Surehold, file tools for AI agents that never lose an 
 
 It remembers what agents did to the files of one workspace, so that it can be shown and taken back:
 
-  state.db        the history: who changed which file, when and why (SQLite; -wal and -shm belong to it)
-  blobs/          earlier versions of large files, compressed, named by the sha256 of their content
-  workspace.json  which directory this is the history of
-  state.lock      an empty file that lets writers wait in line
-  state.sync      a few numbers that let writers share one sync of the disk
+  state.db     the history: who changed which file, when and why (SQLite; -wal and -shm belong to it)
+  blobs/       earlier versions of large files, compressed, named by the sha256 of their content
+  state.lock   an empty file that lets writers wait in line
+  state.sync   a few numbers that let writers share one sync of the disk
 
 Look at it with `surehold log`, take a change back with `surehold undo`, check it with `surehold verify`, and make it
 smaller with `surehold gc --keep 30d`. Please do not edit it by hand. When the workspace is gone for good, or its

@@ -196,18 +196,17 @@ def examine_state(url: str, blobs: str) -> "tuple[ProbeResult, ...]":
 def _describe_directory(context: CommandContext, given: str) -> "dict[str, Any]":
     from surehold.app import Settings, open_store
     from surehold.front.shared.locate import has_state_database
-    from surehold.stores.sqlite.belonging import noted_root
     from surehold.stores.sqlite.schema import LATEST
 
     directory = as_path(given) if given else context.state_directory
     workspaces = list[dict[str, object]]()
     if has_state_database(directory):
-        root = noted_root(directory) or str(as_path(context.root).resolve())
-        store = open_store(directory, Settings(), root=root)
+        store = open_store(directory, Settings(), root=context.root)
         try:
             entries, opened = store.verify(blobs=False).entries, len(store.open_intents())
         finally:
             store.close()
+        root = str(as_path(context.root).resolve())
         workspaces.append(
             {"name": directory.name, "root": root, "host": "", "entries": entries, "open_intents": opened}
         )
