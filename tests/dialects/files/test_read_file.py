@@ -70,39 +70,13 @@ def test_pages_by_next_line_make_the_whole_file(place: Place) -> None:
     assert "".join(pieces).encode() == text
 
 
-def test_next_line_and_next_column_are_one_place_and_make_the_whole_file(place: Place) -> None:
-    text = "one\n" + "x" * 100_000 + "\nthree\n" + "y" * 50_000
-    place.put("a", text.encode())
-
-    pieces, following = list[str](), {"startLine": 1}
-    while following:
-        answer = place.on("read_file", "a", **following)
-        pieces.append(answer.data["content"])
-        names = {"startLine": answer.data.get("nextLine"), "startColumn": answer.data.get("nextColumn")}
-        following = {name: value for name, value in names.items() if value}
-        if following:
-            call = " ".join(f"{name}={value}" for name, value in following.items())
-            assert f"goes on: {call}" in answer.text.splitlines()[0]
-
-    assert "".join(pieces) == text
-
-
-def test_a_long_last_line_goes_on_in_itself_and_names_no_line_after_it(place: Place) -> None:
-    place.put("a", b"x" * 100_000)
-
-    answer = place.on("read_file", "a", startLine=1, endLine=1)
-
-    assert answer.data["nextLine"] == 1
-    assert "next line" not in answer.text
-
-
 def test_a_line_longer_than_a_page_is_shown_in_part_and_said_to_be(place: Place) -> None:
     place.put("a.min.js", b"x" * 100_000 + b"\nsecond\n")
 
     answer = place.on("read_file", "a.min.js")
 
     pieces, column = [answer.data["content"]], answer.data["nextColumn"]
-    assert (answer.data["truncated"], answer.data["nextLine"], column) == (True, 1, len(pieces[0]) + 1)
+    assert (answer.data["truncated"], answer.data["nextLine"], column) == (True, 2, len(pieces[0]) + 1)
     assert "too long" in answer.data["notice"]
     assert f"goes on: startLine=1 startColumn={column}; next line: startLine=2" in answer.text.splitlines()[0]
     while column:
@@ -305,7 +279,7 @@ def test_a_cut_line_of_a_large_file_is_shown_without_an_anchor(place: Place) -> 
 
     data = place.on("read_file", "a", hashes=True).data
 
-    assert (data["lines"], data["content"][:3], data["nextLine"]) == ([], "xxx", 1)
+    assert (data["lines"], data["content"][:3], data["nextLine"]) == ([], "xxx", 2)
 
 
 @pytest.mark.parametrize("data", [b"one\na\0b\n", b"a\0b\0c\0", b"\0\0", b"key\0value\0key\0value\0abc\0defg\0"])

@@ -261,7 +261,7 @@ def pages_of(hosts: HostClient, host: str) -> str:
         assert data["content"].removesuffix("\n") in text_of(result)
         pieces.append(data["content"])
         if "nextColumn" in data:
-            following = {"startLine": data["nextLine"], "startColumn": data["nextColumn"]}
+            following = {"startLine": data["startLine"], "startColumn": data["nextColumn"]}
         else:
             following = {"startLine": data["nextLine"]} if "nextLine" in data else {}
     return "".join(pieces)

@@ -71,9 +71,8 @@ class ReadResult(CamelResult):
     sha256: str
     truncated: bool = False
     next_line: int | None = None
-    """The startLine of the call that goes on; the same line again if `nextColumn` is given."""
     next_column: int | None = None
-    """Where the only line goes on that is here, as startColumn with nextLine."""
+    """Where the only line goes on that is here, as startColumn with the same startLine."""
     next_byte: int | None = None
     """Where base64 goes on, as startByte."""
     encoding: str
@@ -97,8 +96,8 @@ class ReadResult(CamelResult):
         if self.next_byte:
             return f"goes on: startByte={self.next_byte}"
         if self.next_column:
-            after = f"; next line: startLine={self.end_line + 1}" if self.end_line < self.line_count else ""
-            return f"goes on: startLine={self.next_line} startColumn={self.next_column}{after}"
+            after = f"; next line: startLine={self.next_line}" if self.next_line else ""
+            return f"goes on: startLine={self.start_line} startColumn={self.next_column}{after}"
         return f"goes on: startLine={self.next_line}" if self.next_line else ""
 
     def _heading_text(self) -> str:
@@ -125,7 +124,7 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     """Read a text file: its lines, and the sha256 that changing tools want as expectedSha256.
 
     The sha256 is of the whole file, also when only some lines are shown. At most 2,000 lines and 40,000 characters come
-    back at once; nextLine, with nextColumn, says where to go on. With hashes each line carries an anchor (`!`: a bad one, `~`: middling).
+    back at once; nextLine says where to go on. With hashes each line carries an anchor (`!`: a bad one, `~`: middling).
     """
     first, last = _requested_lines(params)
     target = context.session.workspace.target(params.path)
@@ -148,7 +147,7 @@ def read_file(context: CallContext, params: ReadParams) -> ReadResult:
     prefix = len(whole[0]) - len(anchored[0].text) if anchored else 0
     next_column = column + len(texts[0]) - prefix if page.cut and texts[0] else None
     end = first + len(page.rows) - 1
-    following = first if next_column else page.next_line if end < last else None
+    following = page.next_line if end < last else None
     result = ReadResult(
         **_file_facts(key, page),
         content=("\n" if params.hashes else "").join(texts),
