@@ -100,13 +100,14 @@ def test_a_diff_of_another_tool_turns_the_old_file_into_the_new_one(
 
 @requirement("files:apply_patch:unified")
 @given(before=texts.map(lambda data: data.replace(b"\r", b"")), data=st.data())
-def test_a_diff_without_context_applies_where_its_numbers_say_except_above_the_first_line(
+def test_a_diff_without_context_applies_where_its_numbers_say_except_when_all_it_says_is_above_the_first_line(
     before: bytes, data: st.DataObject
 ) -> None:
     after = data.draw(edited(before)).replace(b"\r", b"")
     assume(before != after)
     patch = git_diff(before, after, 0)
-    if before and "\n@@ -0,0 +" in patch:
+    shows_old_lines = "\n-" in patch.partition("\n@@")[2]
+    if before and "\n@@ -0,0 +" in patch and not shows_old_lines:
         with pytest.raises(PatchApplyError) as caught:
             ours(patch, before)
         assert caught.value.reason == "context_needed"

@@ -24,6 +24,12 @@ def facts(state: str = "S", *, threads: int = 1, started: str = "50") -> list[st
     return [state, "1", *["0"] * 15, str(threads), "0", started]
 
 
+@pytest.fixture(autouse=True)
+def no_other_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process gave changes up too."""
+    monkeypatch.setattr(module, "_given_up", {})
+
+
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[bool, bool, bool]]:
     """Return a look at an owner: is it dead, and does it count as dead, before and after its lease?"""

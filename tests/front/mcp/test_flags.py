@@ -49,7 +49,7 @@ def test_the_first_line_on_standard_error_says_what_is_served(site: Site) -> Non
     ("flags", "code", "said"),
     [
         (["ROOT/missing"], 1, "is not a directory"),
-        (["ROOT", "--tools", "nonsense"], 1, "No tool family is called `nonsense`."),
+        (["ROOT", "--tools", "nonsense"], 2, "No tool family is called `nonsense`."),
         (["ROOT", "--mode", "nonsense"], 2, "Wrong usage"),
         (["ROOT", "--http", "nonsense"], 2, "`nonsense` is not an address"),
         (["ROOT", "--http", "127.0.0.1:99999"], 2, "99999 is not a port."),

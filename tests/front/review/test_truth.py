@@ -149,7 +149,7 @@ def test_a_question_ends_when_its_client_is_killed(site: Site, server: HttpServe
     expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
     assert not (site.root / "a.txt").exists()
     with site.open() as workspace:
-        entry = workspace.history.log()[0]
+        entry = wait_until(workspace.history.log, "the refused change is not in the ledger")[0]
     assert (entry.ok, entry.change.diff.endswith("+x\n\\ No newline at end of file\n")) == (False, True)
 
 

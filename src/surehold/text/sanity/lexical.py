@@ -49,7 +49,7 @@ _CHAR_OR_PRIME = rf"(?<![\w'\])}}]){_CHAR}"
 """A quote after a name is a prime, a suffix or a transposition."""
 _TRIPLE = r'"""(?:\\.|[^\\])*?(?:"""|\\?\Z)'
 _TRIPLE_SINGLE = r"'''(?:\\.|[^\\])*?(?:'''|\\?\Z)"
-_TWO_QUOTES = r"''(?:''[$'\\]|[^']|'(?!'))*+(?:''|\Z)"
+_TWO_QUOTES = r"''(?:''[$'\\]|[^']|'(?!'))*(?:''|\Z)"
 _TICKS = r"`(?:\\.|[^`\\])*+(?:`|\\?\Z)"
 _TICKS_RAW = r"`[^`]*+(?:`|\Z)"
 _TICKED_NAME = r"`[^`\n]{1,200}`"
