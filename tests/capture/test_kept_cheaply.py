@@ -85,3 +85,29 @@ def test_a_command_that_changes_files_loads_nothing_of_the_way_in_which_agents_w
     (tmp_path / "root").mkdir()
     words = [sys.executable, "-c", code, str(tmp_path / "root"), str(tmp_path / "state")]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_command_that_changes_nothing_loads_nothing_of_the_history_nor_of_what_keeps(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from surehold.capture.runner import _RunSupervisor\n"
+        "from surehold.front.cli.main import entry\n"
+        "tell = _RunSupervisor._tell\n"
+        "def note_modules(supervisor, message):\n"
+        "    if 'done' in message:\n"
+        "        with open(sys.argv[3] + '/../loaded', 'w') as file:\n"
+        "            file.write(' '.join(sys.modules))\n"
+        "    return tell(supervisor, message)\n"
+        "_RunSupervisor._tell = note_modules\n"
+        "entry()\n"
+    )
+    (tmp_path / "root").mkdir()
+    (tmp_path / "state").mkdir()
+    words = ["run", "--root", str(tmp_path / "root"), "--state-dir", str(tmp_path / "state"), "--wait", "0", "--"]
+    here = [sys.executable, "-c", code, *words, "sh", "-c", "cat /dev/null"]
+    assert subprocess.run(here, capture_output=True, text=True, check=True).stderr == ""
+
+    loaded = set((tmp_path / "loaded").read_text().split())
+    assert "surehold.capture.settled.settlement" in loaded
+    heavy = {"surehold.stores.base", "surehold.capture.kept.keeper", "surehold.text.snapshot", "sqlite3"}
+    assert loaded & heavy == set()

@@ -41,6 +41,14 @@ _SYS_BIND_OF_SOCKETCALL = 2
 _RLIMIT_CORE = 4
 
 
+class CallRefused(Exception):
+    """A call of the command is to fail with this error."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallShape:
     """Where the arguments of a call are; an index of -1 means that it has no such argument."""

@@ -7,9 +7,12 @@ Rules:
 """
 
 import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from surehold.capture.kept.keeper import Keeper
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from surehold.capture.kept.keeper import Keeper
 
 _PATTERN, _USES_PID = "core_pattern", "core_uses_pid"
 _UNKNOWN_NAME = "core dumps may have been written, under names that cannot be told from others"
@@ -39,7 +42,7 @@ def may_be_below(root: bytes, pattern: bytes) -> bool:
 class DumpWatch:
     """Keeps what core dumps replace, once they may be written."""
 
-    def __init__(self, open_keeper: Callable[[], Keeper]) -> None:
+    def __init__(self, open_keeper: "Callable[[], Keeper]") -> None:
         self._open_keeper = open_keeper
         self._is_on = False
 
@@ -71,7 +74,7 @@ class DumpWatch:
                 keeper.touch(path)
 
 
-def _find_named(keeper: Keeper, name: re.Pattern[bytes]) -> list[bytes]:
+def _find_named(keeper: "Keeper", name: re.Pattern[bytes]) -> list[bytes]:
     found = [
         path for root in keeper.roots for path in keeper.list_below(root) if name.fullmatch(path.rpartition(b"/")[2])
     ]

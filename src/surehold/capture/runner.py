@@ -19,7 +19,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import IO, NoReturn, Protocol
+from typing import IO, TYPE_CHECKING, NoReturn, Protocol
 
 from surehold.capture.caller import (
     NOT_EXECUTABLE,
@@ -35,13 +35,15 @@ from surehold.capture.caller import (
 )
 from surehold.capture.filter import install_filter, receive_descriptor
 from surehold.capture.joined import JOINED_VARIABLE, spell_run
-from surehold.capture.kept.keeper import Keeper
 from surehold.capture.landlock import confine_writes
 from surehold.capture.mounts import find_other_places
 from surehold.capture.notices import Listener, hear_trial_call, make_trial_call
 from surehold.capture.own_history import OwnHistory
 from surehold.capture.places import PathFinder
 from surehold.capture.supervisor import DeletionGuard, Supervisor
+
+if TYPE_CHECKING:
+    from surehold.capture.kept.keeper import Keeper
 
 _PR_SET_CHILD_SUBREAPER = 36
 _WATCHED_ALREADY = (
@@ -67,7 +69,7 @@ class RunBook(Protocol):
         """Tell whether a path is to be kept."""
         ...
 
-    def open_keeper(self) -> Keeper:
+    def open_keeper(self) -> "Keeper":
         """Begin the record, at the first call that changes something."""
         ...
 

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from surehold.capture.calls import CALLS, NO_FOLLOW, CallShape, tables_of, why_unkept
+from surehold.capture.calls import CALLS, NO_FOLLOW, CallRefused, CallShape, tables_of, why_unkept
 from surehold.capture.dumps import DumpWatch
-from surehold.capture.kept.keeper import Keeper, StashFull
 from surehold.capture.notices import AT_EMPTY_PATH, BEGINS_BELOW, CallerMemory, CallNotice, Listener, Unreadable
 from surehold.capture.places import AT_FDCWD, PathFinder, Place, gives_rights, goes_away, is_same_entry, read_link
 from surehold.capture.turns import UNTOLD, CallWatch
 
 if TYPE_CHECKING:
+    from surehold.capture.kept.keeper import Keeper
     from surehold.capture.own_history import OwnHistory
 
 _RENAME_NOREPLACE, _RENAME_EXCHANGE, _SYMLINK_FOLLOW = 1, 2, 0x400
@@ -32,21 +32,13 @@ _UNREADABLE = "the path of a call could not be read"
 class DeletionGuard(Protocol):
     """Decides about calls that remove much, or that change what is protected."""
 
-    def allows_change(self, path: bytes, keeper: Keeper) -> bool:
+    def allows_change(self, path: bytes, keeper: "Keeper") -> bool:
         """Tell whether a path may change; this may take as long as a person needs to answer."""
         ...
 
-    def allows_removal(self, path: bytes, keeper: Keeper) -> bool:
+    def allows_removal(self, path: bytes, keeper: "Keeper") -> bool:
         """Tell whether what a path leads to may go away."""
         ...
-
-
-class CallRefused(Exception):
-    """The command's call is to fail."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class Supervisor:
@@ -56,7 +48,7 @@ class Supervisor:
         self,
         listener: Listener,
         covers: Callable[[bytes], bool],
-        open_keeper: Callable[[], Keeper],
+        open_keeper: "Callable[[], Keeper]",
         guard: DeletionGuard | None = None,
         finder: PathFinder | None = None,
     ) -> None:
@@ -96,7 +88,7 @@ class Supervisor:
         return self._notes
 
     @property
-    def keeper(self) -> Keeper:
+    def keeper(self) -> "Keeper":
         """The keeper; it is made when it is first needed."""
         if self._keeper is None:
             self._keeper = self._open_keeper()
@@ -147,8 +139,6 @@ class Supervisor:
                 self.note(b"", _UNREADABLE)
         except CallRefused as refused:
             return refused.code
-        except StashFull:
-            return errno.ENOSPC
         except OSError as error:
             if error.errno in {errno.ENOSPC, errno.EDQUOT}:
                 return error.errno or 0

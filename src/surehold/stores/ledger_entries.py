@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -22,8 +21,6 @@ _META_FIELDS, _NUMBERS = len(fields(Meta)), ("mode", "uid", "gid", "mtime_ns")
 _PLAIN_VERSION_FIELDS = 3
 """How many fields of a version are spelled for a file without links and holes: its sha256, its size and its facts."""
 _Fields = tuple[tuple[str, Any], ...]
-_ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
-_ID_CHARS = 26
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 to_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 _read_json = json.JSONDecoder().raw_decode
@@ -257,12 +254,6 @@ def columns_of_json(data: Json) -> tuple[object, ...]:
     names = data["change_id"], change["path"], change.get("to_path"), *words
     *keys, undoes = [to_key(name) if name else b"" for name in names]
     return (data["seq"], *keys, call["operation"], undoes, int(data["ok"]), data["timestamp"])
-
-
-def new_id() -> str:
-    milliseconds = int(datetime.now(UTC).timestamp() * 1000)
-    number = milliseconds << 80 | int.from_bytes(os.urandom(10))
-    return "".join([_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5)])
 
 
 def utc_now() -> datetime:

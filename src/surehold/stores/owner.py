@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,7 +35,17 @@ _LAUNCHERS = frozenset({"uv", "uvx"})
 """Programs that run nothing but the one that they start, and wait for it: who started them is the parent."""
 _BELIEVED_SECONDS = 0.1
 
+_ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_CHARS = 26
+
 _Life = Literal["alive", "dead", "unseen"]
+
+
+def new_id() -> str:
+    """Return the id of a new intent, and so of its change; ids begin with their time."""
+    milliseconds = int(datetime.now(UTC).timestamp() * 1000)
+    number = milliseconds << 80 | int.from_bytes(os.urandom(10))
+    return "".join([_ID_LETTERS[number >> shift & 31] for shift in range(5 * (_ID_CHARS - 1), -1, -5)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, Self
 from surehold.disk.base import Disk, Target
 from surehold.errors import StateUnavailable, SureholdError, WorkspaceClosed
 from surehold.stores.base import ApprovalRecord, Blob, Call, Intent, Store
-from surehold.stores.ledger_entries import new_id, utc_now, utc_timestamp
-from surehold.stores.owner import Owner
+from surehold.stores.ledger_entries import utc_now, utc_timestamp
+from surehold.stores.owner import Owner, new_id
 from surehold.stores.run_records import NewEntries
 from surehold.text.encoding import EncodingDetector
 from surehold.text.snapshot import Snapshot, sha256_hex

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from surehold.capture.calls import CallRefused
 from surehold.capture.kept.covered import CoveredPaths
 from surehold.capture.kept.occupants import FileBytes, Occupant
 from surehold.capture.kept.stash import (
@@ -41,10 +42,6 @@ _TREE_BUDGET_BYTES = 1 << 30
 _DUMP_TIME = "a core dump was written into it; when it had changed before is not known"
 UNLISTED = "it could not be listed ({}), so what happens below it is not known"
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-class StashFull(Exception):
-    """There is no room for the earlier bytes of a file."""
 
 
 class Keeper:
@@ -393,7 +390,7 @@ class _NamedFailures:
         if not isinstance(error, OSError):
             return False
         if error.errno in _FULL_ERRNOS:
-            raise StashFull from error
+            raise CallRefused(errno.ENOSPC) from error
         if error.errno != errno.ENOENT:
             self._file.lost = f"its content could not be kept ({os.strerror(error.errno or 0)})"
             self._keeper.add_note(self._path, self._file.lost)

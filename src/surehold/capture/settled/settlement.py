@@ -1,9 +1,11 @@
 """What a command changed, and what of it cannot be undone exactly."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from surehold.stores.base import Change
-from surehold.text.snapshot import Version
+if TYPE_CHECKING:
+    from surehold.stores.base import Change
+    from surehold.text.snapshot import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +21,12 @@ class UnkeptPath:
 class Settlement:
     """What a command changed."""
 
-    changes: list[Change] = field(default_factory=list[Change])
+    changes: "list[Change]" = field(default_factory=list["Change"])
     not_kept: list[UnkeptPath] = field(default_factory=list[UnkeptPath])
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     """Where entries are now that got another path."""
 
-    displaced: list[tuple[str, Version]] = field(default_factory=list[tuple[str, Version]])
+    displaced: "list[tuple[str, Version]]" = field(default_factory=list[tuple[str, "Version"]])
     """What paths were before that no change begins with."""
 
     unrecorded: list[str] = field(default_factory=list[str])
@@ -58,7 +60,7 @@ class Settlement:
         return not self.not_kept
 
 
-def _name_effect(change: Change) -> str:
+def _name_effect(change: "Change") -> str:
     if change.to_path:
         return "moved"
     if change.before is None or change.after is None:

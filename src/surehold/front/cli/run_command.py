@@ -192,7 +192,7 @@ def _tell_ending(context: CommandContext, ending: "RunEnding") -> int:
 
 
 def _new_id() -> str:
-    from surehold.stores.ledger_entries import new_id
+    from surehold.stores.owner import new_id
 
     return new_id()
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from surehold.errors import LockTimeout
 from surehold.stores.base import Begun, Blob, Call, Change, Entry, Intent, Operation
-from surehold.stores.ledger_entries import new_id, utc_now, utc_timestamp
-from surehold.stores.owner import current_owner
+from surehold.stores.ledger_entries import utc_now, utc_timestamp
+from surehold.stores.owner import current_owner, new_id
 from surehold.text.snapshot import Snapshot, Version
 
 if TYPE_CHECKING:
