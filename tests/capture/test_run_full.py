@@ -1,5 +1,6 @@
 """The disk with the history is full when a command ends: its exit code stays, and what it did can be recorded later."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -52,7 +53,8 @@ def test_a_limit_on_the_size_of_files_is_one_of_the_command_alone(desk: RunDesk)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
     words = [*desk.words(), "sh", "-c", "rm a.txt; ulimit -S -f"]
-    done = subprocess.run(words, cwd=desk.root, capture_output=True, check=False, preexec_fn=set_limit)
+    plain = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python would keep the first 1024 bytes of what it compiles
+    done = subprocess.run(words, cwd=desk.root, env=plain, capture_output=True, check=False, preexec_fn=set_limit)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"2\n", b"")
     assert (desk.read_report()["deleted"], desk.read_report()["complete"]) == (1, True)
