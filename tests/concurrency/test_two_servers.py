@@ -1,8 +1,8 @@
 """Two server processes on one workspace, each with an agent that edits the same file."""
 
 import os
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +36,12 @@ def test_two_servers_lose_no_edit(tmp_path: Path, count: Callable[[str, int], No
     (root / "shared.txt").write_text("end of one\nend of two\n")
     command = surehold("mcp", root, "--state-dir", tmp_path / "state")
     acknowledged: dict[str, list[str]] = {"one": [], "two": []}
-    with StdioClient(command) as first, StdioClient(command) as second:
-        threads = [
-            threading.Thread(target=work, args=(client, name, EDITS, acknowledged[name]))
+    with StdioClient(command) as first, StdioClient(command) as second, ThreadPoolExecutor(2) as agents:
+        for done in [
+            agents.submit(work, client, name, EDITS, acknowledged[name])
             for client, name in ((first, "one"), (second, "two"))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        ]:
+            done.result()
 
     count("edits by two servers", sum(map(len, acknowledged.values())))
     lines = (root / "shared.txt").read_text().splitlines()
