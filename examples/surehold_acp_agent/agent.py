@@ -28,7 +28,7 @@ from surehold.front.acp.editor_files import AcpEditorFiles, can_edit, names_of
 from surehold.front.acp.events import Dialect
 from surehold.front.acp.reporter import Reporter
 from surehold.front.shared.approval_queue import ANSWER_SECONDS
-from surehold.stores.ledger_entries import new_id
+from surehold.stores.owner import new_id
 from surehold.text.escape import ensure_utf8
 from surehold.tools.spec import Tool
 from surehold.workspace.settings import Mode

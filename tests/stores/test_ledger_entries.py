@@ -15,7 +15,7 @@ from surehold.errors import StateTooNew
 from surehold.stores import ledger_entries
 from surehold.stores.base import ApprovalRecord, Call, Change, Entry, Intent
 from surehold.stores.ledger_entries import ChainTip, entry_from_json, entry_text, from_json, seal_entry
-from surehold.stores.owner import Owner
+from surehold.stores.owner import Owner, new_id
 from surehold.text.snapshot import Kind, Meta, Version
 
 PLAIN = Version(sha256="a" * 64, size=3)
@@ -206,7 +206,7 @@ def test_a_name_is_bytes_that_need_not_be_text() -> None:
 def test_a_new_id_sorts_by_its_moment_and_is_like_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     letters = "0123456789abcdefghjkmnpqrstvwxyz"
     before = int(datetime.now(UTC).timestamp() * 1000)
-    names = [ledger_entries.new_id() for _ in range(50)]
+    names = [new_id() for _ in range(50)]
     after = int(datetime.now(UTC).timestamp() * 1000)
     assert len(set(names)) == 50
     for name in names:
@@ -220,7 +220,7 @@ def test_a_new_id_sorts_by_its_moment_and_is_like_no_other(monkeypatch: pytest.M
         return b"\xff" * count
 
     monkeypatch.setattr(os, "urandom", all_ones)
-    assert ledger_entries.new_id()[10:] == "z" * 16
+    assert new_id()[10:] == "z" * 16
 
 
 @pytest.fixture
